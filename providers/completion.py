@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonObject, JsonValue
 
 FinishReason = Literal["stop", "length", "content_filter", "tool_calls"]
@@ -19,7 +19,7 @@ FLOOR_LOGPROB = -9999.0
 """OpenAI's value for "very unlikely". It replaces -inf, which JSON cannot represent."""
 
 
-@record
+@frozen
 class Usage:
     """Token counts of one response. The details are integers under OpenAI's names; only the reported ones are present.
 
@@ -158,7 +158,7 @@ def _plausible_details(details: Mapping[str, int] | None, whole: int) -> Mapping
     return plausible or None
 
 
-@record
+@frozen
 class TokenLogprob:
     """One token with its log probability. `bytes` are its UTF-8 bytes; `None` if the vendor does not report them."""
 
@@ -168,7 +168,7 @@ class TokenLogprob:
     top: tuple["TokenLogprob", ...] = ()
 
 
-@record
+@frozen
 class ContentLogprobs:
     """Chat's form: a list of tokens. If the text is a refusal, `refusal` is filled instead of `content`."""
 
@@ -176,7 +176,7 @@ class ContentLogprobs:
     refusal: tuple[TokenLogprob, ...] = ()
 
 
-@record
+@frozen
 class LegacyLogprobs:
     """The four parallel arrays of the completion API. The entries of an echoed prompt's first token are `None`.
     `text_offset` is `None` if the vendor reported no usable offsets."""
@@ -194,7 +194,7 @@ CallKind = Literal["function", "custom"]
 """The kinds of tool calls: of a function with JSON arguments, or of OpenAI's custom tools with free text."""
 
 
-@record
+@frozen
 class ToolCall:
     """A complete tool call. `arguments` is the JSON text as the model wrote it, or the text for a custom tool.
 
@@ -208,7 +208,7 @@ class ToolCall:
     extra: Mapping[str, JsonValue] | None = None
 
 
-@record
+@frozen
 class ToolCallDelta:
     """A delta of a streamed call. `index` counts the calls of the choice from 0 without gaps. The first delta has `id`
     and `name`."""
@@ -221,7 +221,7 @@ class ToolCallDelta:
     extra: Mapping[str, JsonValue] | None = None
 
 
-@record
+@frozen
 class Extras:
     """The parts of a choice, or of a chunk, besides its text, reasoning and calls.
 
@@ -246,7 +246,7 @@ class Extras:
 NO_EXTRAS = Extras()
 
 
-@record
+@frozen
 class Choice:
     """One finished candidate.
 
@@ -269,7 +269,7 @@ class Choice:
     extras: Extras | None = None
 
 
-@record
+@frozen
 class NativeEvent:
     """An event of a stream in the client's own API, as the vendor sent it: its name and its JSON."""
 
@@ -277,7 +277,7 @@ class NativeEvent:
     data: bytes
 
 
-@record
+@frozen
 class Completion:
     """A complete response, with its choices sorted by index. `usage` is `None` only if the vendor sent none. `extra`
     holds fields of the whole response without a common form, under the vendor's names. `native` is the vendor's own
@@ -291,7 +291,7 @@ class Completion:
     native: bytes | None = None
 
 
-@record
+@frozen
 class Chunk:
     """The parts that one choice gained.
 
@@ -323,7 +323,7 @@ RunPart = Literal["text", "reasoning", "arguments"]
 """The part of a choice that the deltas of a run belong to."""
 
 
-@record
+@frozen
 class NativeForm:
     """The form of a vendor's events in the client's own API: their name, and their JSON before and after a literal."""
 

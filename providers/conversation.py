@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from providers.failure import Refusal
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonObject
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -55,7 +55,7 @@ AFTER_KEY = "after"
 """The key of a reasoning detail that holds `Reasoning.after`, as a list of two numbers. It is absent for (0, 0)."""
 
 
-@record
+@frozen
 class InlineData:
     """Media sent with the request: its type in lower case, such as `image/png`, and its data in base64."""
 
@@ -63,7 +63,7 @@ class InlineData:
     data: str
 
 
-@record
+@frozen
 class Address:
     """Media by address: `https://`, `gs://` or `s3://`. `media_type` is the type that the client gives."""
 
@@ -71,7 +71,7 @@ class Address:
     media_type: str | None = None
 
 
-@record
+@frozen
 class UploadedFile:
     """Media by the id that a vendor returned for an upload. Only this vendor knows the id."""
 
@@ -81,7 +81,7 @@ class UploadedFile:
 Media = InlineData | Address | UploadedFile
 
 
-@record
+@frozen
 class Text:
     """A text. `cache` is the client's cache marker on it, in Anthropic's form."""
 
@@ -89,7 +89,7 @@ class Text:
     cache: JsonObject | None = None
 
 
-@record
+@frozen
 class Image:
     """An image. `detail` is OpenAI's word for its resolution."""
 
@@ -98,7 +98,7 @@ class Image:
     cache: JsonObject | None = None
 
 
-@record
+@frozen
 class Document:
     """A document, such as a PDF or a text. `citations` is true if the client wants the response to cite it."""
 
@@ -109,7 +109,7 @@ class Document:
     cache: JsonObject | None = None
 
 
-@record
+@frozen
 class Audio:
     """A sound: base64 data and its format, such as `wav`."""
 
@@ -118,7 +118,7 @@ class Audio:
     cache: JsonObject | None = None
 
 
-@record
+@frozen
 class Video:
     """A video."""
 
@@ -126,7 +126,7 @@ class Video:
     cache: JsonObject | None = None
 
 
-@record
+@frozen
 class ToolUse:
     """A call that the model made: the client's id, name and arguments. `signature` is Gemini's thought signature. The
     input of a `custom` tool is the text in `custom`."""
@@ -139,7 +139,7 @@ class ToolUse:
     cache: JsonObject | None = None
 
 
-@record
+@frozen
 class ToolResult:
     """The result of a call, made of texts and media. `failed` is true if it is an error."""
 
@@ -150,7 +150,7 @@ class ToolResult:
     cache: JsonObject | None = None
 
 
-@record
+@frozen
 class Reasoning:
     """The reasoning of a model, with the vendor's signature. `format` names the vendor's format (CLAUDE_FORMAT …).
     `after` is the content of the turn before it: the number of characters of text, and the number of calls."""
@@ -161,7 +161,7 @@ class Reasoning:
     after: tuple[int, int] = (0, 0)
 
 
-@record
+@frozen
 class RedactedReasoning:
     """Reasoning that only its vendor can read. `id` is the id of the call that it belongs to, if the vendor reports it.
     `after` is as in Reasoning."""
@@ -172,7 +172,7 @@ class RedactedReasoning:
     after: tuple[int, int] = (0, 0)
 
 
-@record
+@frozen
 class OtherPart:
     """A part of a type that is not shared, as the client sent it. It is sent to the vendor that has the type."""
 
@@ -183,7 +183,7 @@ class OtherPart:
 Part = Text | Image | Document | Audio | Video | ToolUse | ToolResult | Reasoning | RedactedReasoning | OtherPart
 
 
-@record
+@frozen
 class Turn:
     """One message. Reasoning comes first and calls last, except that Claude's reasoning keeps its position.
 
@@ -214,7 +214,7 @@ class Turn:
         return self.refusal(f"has a part of type '{kind}', which cannot be translated")
 
 
-@record
+@frozen
 class PlainMessage:
     """A message that holds only a text, calls of functions, or a result that is a text, like nearly every message of an
     agent's conversation. `call_id` is the id of the call that a result belongs to. `thinking` are the parts with

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast, runtime_chec
 from providers.capabilities import Capabilities
 from providers.completion import Completion, StreamEvent, TextRun, Usage
 from providers.failure import Failure
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.target import Target
 from providers.unified_request import AnyOperation, UnifiedRequest
 
@@ -30,7 +30,7 @@ class Upload(Protocol):
         """Yield its bytes. Each iteration starts at the beginning."""
 
 
-@record
+@frozen
 class UpstreamRequest:
     """One call as it is sent, without the credential, and the facts that decoding its response requires.
 
@@ -108,7 +108,7 @@ class UpstreamRequest:
         object.__setattr__(self, "trace", lines)
 
 
-@record(eq=False)
+@frozen(eq=False)
 class TaskCalls(Generic[A]):
     """The calls of one request on one target, and how their responses become one.
 

@@ -29,15 +29,15 @@ def freeze_records() -> None:
 
 
 @overload
-def record(cls: type[T], /) -> type[T]: ...
+def frozen(cls: type[T], /) -> type[T]: ...
 
 
 @overload
-def record(*, eq: bool = True) -> Callable[[type[T]], type[T]]: ...
+def frozen(*, eq: bool = True) -> Callable[[type[T]], type[T]]: ...
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def record(cls: type[T] | None = None, /, *, eq: bool = True) -> type[T] | Callable[[type[T]], type[T]]:
+def frozen(cls: type[T] | None = None, /, *, eq: bool = True) -> type[T] | Callable[[type[T]], type[T]]:
     """Make a class a dataclass with slots whose instances must not be changed. They are compared and hashed by their
     fields, or with `eq=False` by identity."""
 

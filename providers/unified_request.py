@@ -9,7 +9,7 @@ from dataclasses import field, replace
 from enum import StrEnum
 from typing import ClassVar, Literal, TypedDict, cast
 
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonObject, JsonValue
 
 
@@ -38,7 +38,7 @@ AnyOperation = Operation | Task
 """The operation of an upstream endpoint."""
 
 
-@record
+@frozen
 class TextPrompt:
     """One or more prompts as text. Choices are ordered by prompt. `listed` is true if they came as a list; a list of
     one means the same as the prompt alone."""
@@ -52,7 +52,7 @@ class TextPrompt:
         return len(self.texts)
 
 
-@record
+@frozen
 class TokenPrompt:
     """One or more prompts as token ids of the model's own tokenizer. `listed` is as in TextPrompt."""
 
@@ -72,7 +72,7 @@ INSTRUCTION_ROLES = ("system", "developer")
 """The roles of messages that instruct the model."""
 
 
-@record
+@frozen
 class ChatPrompt:
     """A conversation in OpenAI's chat form. Each message is a JSON object with a `role`.
 
@@ -163,7 +163,7 @@ class NativeApi(StrEnum):
     RESPONSES = "responses"  # OpenAI's
 
 
-@record
+@frozen
 class NativeRequest:
     """A client's own body, for targets with the same API. Fields that the gateway does not know are sent too. `body` is
     read-only, and holds no fields of the gateway's own. `headers` are the client's headers that belong to the request
@@ -178,7 +178,7 @@ class NativeRequest:
         return replace(self, body={name: value for name, value in self.body.items() if name not in names})
 
 
-@record
+@frozen
 class TranslationLosses:
     """The content of a request in another API that the unified fields cannot express. It only matters if the request is
     not sent unchanged.
@@ -224,7 +224,7 @@ def one_prompt(prompt: Prompt, number: int) -> Prompt:
             return prompt
 
 
-@record
+@frozen
 class LogprobsWanted:
     """A request for log probabilities.
 
@@ -236,7 +236,7 @@ class LogprobsWanted:
     shape: Literal["legacy", "content"]
 
 
-@record
+@frozen
 class Guided:
     """One constraint on the generated text: the `guided_*` field that is left after aliases are resolved. `value` is a
     JSON Schema object for `json`, a list of at least one string for `choice`, a string for the others."""
@@ -329,7 +329,7 @@ class Params(TypedDict, total=False):
     context_length_exceeded_behavior: ContextBehavior
 
 
-@record
+@frozen
 class StreamOptions:
     """The client's options for a stream."""
 
@@ -341,7 +341,7 @@ class StreamOptions:
 NO_STREAM_OPTIONS = StreamOptions()
 
 
-@record
+@frozen
 class UnifiedRequest:
     """One client request, parsed once.
 

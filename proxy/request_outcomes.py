@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, get_args
 
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 
 AffinityOutcome = Literal["kept", "spilled_load", "spilled_health", "short", "none"]
 AFFINITY_OUTCOMES: Final[tuple[AffinityOutcome, ...]] = get_args(AffinityOutcome)
@@ -39,7 +39,7 @@ FAULTLESS: Final = frozenset({"ok", SUPERSEDED})
 """The outcomes of attempts that did not fail."""
 
 
-@record(eq=False)
+@frozen(eq=False)
 class CacheUse:
     """The result of the response cache for a request, and the age in seconds of the cached response. After a `miss` the
     deployment was called."""
@@ -48,7 +48,7 @@ class CacheUse:
     age: float = 0.0
 
 
-@record(eq=False)
+@frozen(eq=False)
 class RefusingLimit:
     """The limit or budget that refused a request. `scope` is the scope that the client's message names; `limit` is the
     amount in words. `period` is empty for a limit on concurrent requests."""

@@ -212,11 +212,12 @@ class RequestRecord:
     `cache` is set if the request was looked up in the response cache. `passed` are headers of the vendor's response
     that go on to the client. `guarded` are the changes by plugins, `None` if no guard applies to the request. `receipt`
     is set if the client gets one. `keep_alives` counts the keep-alives that the client got. `hooks` are the team's
-    hooks until the request has ended, `hook_lines` lines that they add to the head of the response. `heavy` are the
-    large objects of a heavy request or response, to be freed off the event loop. `trace` is the trace that the request
-    is part of, `None` if requests are not traced; `sampled` is the same trace if its spans are reported, else `None`.
-    `sample` is the share of requests that the log line stands for (`None`: this request alone). `content` is the
-    additional content for the payload log.
+    hooks until the request has ended, `hook_lines` lines that they add to the head of the response. `private` is set if
+    a hook stores part of the response, which a cached one would lack. `heavy` are the large objects of a heavy request
+    or response, to be freed off the event loop. `trace` is the trace that the request is part of, `None` if requests
+    are not traced; `sampled` is the same trace if its spans are reported, else `None`. `sample` is the share of
+    requests that the log line stands for (`None`: this request alone). `content` is the additional content for the
+    payload log.
     """
 
     request_id: str
@@ -272,6 +273,7 @@ class RequestRecord:
     hedge: HedgeOutcome | None = None
     hooks: tuple[ResponseHook, ...] = field(default=(), repr=False, compare=False)
     hook_lines: str = ""
+    private: bool = False
 
     @property
     def affinity(self) -> AffinityOutcome | None:
@@ -299,7 +301,6 @@ class RequestRecord:
         """The full name, for the log, of the deployment that produced the response, cached or of the last attempt."""
         if self.cache is not None and self.from_cache:
             return self.called
-        # As `full_name`, without its call: every log line needs it.
         return (self.attempts[-1].name or self.attempts[-1].deployment) if self.attempts else None
 
     @property

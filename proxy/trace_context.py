@@ -77,7 +77,7 @@ class Trace:
         self.line = line
         self.method = method
 
-    def lines(self, attempt: int) -> str:
+    def lines(self, number: int) -> str:
         """Return the header lines of a call that an attempt makes. `attempt` counts from 1; 0 is the request itself."""
         return self.line
 
@@ -104,8 +104,8 @@ class SampledTrace(Trace):
         self.text = f"00-{hex_id}-{span_id:016x}-{flags:02x}"
         self.notes = SpanNotes()
 
-    def lines(self, attempt: int) -> str:
-        line = f"traceparent: 00-{self.hex_id}-{self.span_id + attempt:016x}-{self.flags:02x}\r\n"
+    def lines(self, number: int) -> str:
+        line = f"traceparent: 00-{self.hex_id}-{self.span_id + number:016x}-{self.flags:02x}\r\n"
         return f"{line}tracestate: {self.state}\r\n" if self.state else line
 
 

@@ -54,8 +54,14 @@ SHARED_FILES = (
 WAITS = ("proxy/deployment_health/deployment_queue.py",)
 """Files of the packages above that wait: for a slot in a queue."""
 
+OPTIONAL = frozenset(
+    f"proxy.{name}"
+    for name in ("conversations", "payload_log", "plugins", "reasoning_memory", "response_cache", "tracing")
+)
+"""Packages of features that a configuration may do without."""
+
 SMALL_FILE = 60
-MOST_SMALL_FILES = 110
+MOST_SMALL_FILES = 109
 """The number of source files with functions and fewer lines than `SMALL_FILE`. A ratchet: it only falls, because a
 concept in many small files is hard to follow. A file without functions, such as one with names that other packages
 import, may have any size, and a package may have any number of files."""
@@ -226,6 +232,17 @@ def test_each_room_imports_only_the_vocabulary_and_the_rooms_above_it() -> None:
     files = texts(*PACKAGES)
     inner = {path: text for path, text in files.items() if path not in STARTS}
     none_of([wrong for path, text in inner.items() for wrong in rules.out_of_room(path, text, may_import(path), files)])
+
+
+def test_the_gateway_imports_no_optional_feature() -> None:
+    """Features take part in requests as hooks. The endpoints of stored responses are an API of their own."""
+    files = {path: text for path, text in texts("proxy").items() if path.startswith("proxy/gateway/")}
+    ordinary = {path: text for path, text in files.items() if path != "proxy/gateway/response_endpoints.py"}
+    assert len(ordinary) < len(files)
+    none_of(complaints(ordinary, lambda text: rules.forbidden_uses(text, OPTIONAL)))
+    assert not {"plugins", "tracing", "payload_log", "reasoning_memory", "response_cache"} & {
+        *ROOMS["proxy"]["gateway"]
+    }
 
 
 @looped("package", PACKAGES)

@@ -1,7 +1,4 @@
-"""The types of single values: durations, sizes, token counts, names, URLs, secrets, headers, with their JSON Schemas.
-
-No message repeats the value that it rejects, which may be a secret.
-"""
+"""Types of single values, with their JSON Schemas. No message repeats the rejected value, which may be a secret."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -34,8 +31,7 @@ def refuse(message: str) -> PydanticCustomError:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checked:
-    """Annotation of a text field. `check` returns the value to store, or raises. `schema` is added to the JSON
-    Schema."""
+    """Annotation of a text field. `check` returns the value, or raises. `schema` is added to the JSON Schema."""
 
     check: TextCheck
     schema: Mapping[str, str | int] | None = None
@@ -93,7 +89,7 @@ def value_matching(pattern: str, message: str) -> Checked:
     return Checked(_matcher(pattern, message), {"pattern": f"^({pattern})$|{REFERENCE_PATTERN}"})
 
 
-# Durations, moments, sizes and tokens -----------------------------------------------------------------------------
+# Durations, moments, sizes and tokens -------------------------------------------------------------------------------
 
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 DURATION_PATTERN: Final = r"^([0-9]{1,9}(\.[0-9]{1,6})?(ms|s|m|h|d))+$"

@@ -5,14 +5,14 @@ from dataclasses import replace
 from providers.adaptation.allowed_tools import ALLOWED, FIELD, allows_some, with_allowed_tools
 from providers.adaptation.order_results import with_results_behind_calls
 from providers.adaptation.unique_call_ids import with_unique_ids
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.hosted_tools.translate_hosted import asks_hosted, translate_hosted
 from providers.request_fields import SEARCH
 from providers.target import Target
 from providers.unified_request import ChatPrompt, UnifiedRequest
 
 
-@record
+@frozen
 class AdaptedRequest:
     """An adapted request, the unified fields that the gateway emulates by the adaptation, and the settings that are
     left out."""

@@ -19,7 +19,7 @@ from providers.capabilities import BY_FORMAT, Capabilities, feature_of
 from providers.constraints.constraint_styles import BY_PROMPT
 from providers.constraints.json_schema import is_pointer, walk_schemas
 from providers.failure import Refusal
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt, Params, Prompt, UnifiedRequest
 
@@ -36,7 +36,7 @@ _REPLACED: Final = frozenset({"tools", FIELD, "parallel_tool_calls", "guided", "
 """Fields that a response with a single call satisfies anyway, and constraints, which apply only to texts."""
 
 
-@record
+@frozen
 class ForcedCall:
     """The call that a response must be. If `names` has one function, the text is its arguments; if it has several, the
     text also names the function. `seed` makes the ids of calls differ from the ids in other turns. `left_out` are the

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Final
 
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonObject, JsonValue
 
 _SIGNED: Final = re.compile(r"(?s)(.*?)((?:__(?:studio|vertex))?__(?:thought|said)__.*)?")
@@ -24,7 +24,7 @@ _SIGNED: Final = re.compile(r"(?s)(.*?)((?:__(?:studio|vertex))?__(?:thought|sai
 _KIMI: Final = re.compile(r"(functions\.[^:\s]+:)[0-9]+")
 
 
-@record
+@frozen
 class CallMark:
     """A call or the result of one, in the order of the conversation. `turn` is the number of its turn."""
 

@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, cast
 
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonValue
 
 UNLIMITED: Final = math.inf
@@ -55,7 +55,7 @@ _LONGEST_NAME: Final = 32
 """The most characters of a name that is compared."""
 
 
-@record
+@frozen
 class AnswerAmounts:
     """The objects of a dialect's body that hold settings of generation, by their paths. The empty path is the body
     itself."""
@@ -101,7 +101,7 @@ AMOUNTS: Final[Mapping[str, AnswerAmounts]] = {
 """The entry of each dialect, by its name in the registry."""
 
 
-@record
+@frozen
 class AskedAmounts:
     """The amounts that fields of a body request: `limit` is the most tokens of a response (`None` if they set no
     limit), `added` are tokens beyond the limit, `answers` is the number of choices."""
@@ -167,7 +167,7 @@ _TOKENS_FOR_TEXT: Final = 1024
 """The tokens that a lowered reasoning budget leaves for the text, and the smallest budget that vendors accept."""
 
 
-@record
+@frozen
 class _Holder:
     """An object of a body: `inner` are the objects in it that also hold settings, by name; `lowered` lowers one of its
     limits."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from providers.completion import Choice, Chunk, Completion, Usage
 from providers.emulation.join_extras import overlay
 from providers.failure import Refusal
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonObject
 from providers.target import Target
 
@@ -17,7 +17,7 @@ MAX_CALLS = 256
 """The most calls that one request may become."""
 
 
-@record
+@frozen
 class CallShare:
     """The candidates that one call generates: `first` to `first + count - 1` of the prompt numbered `prompt`.
 

@@ -25,7 +25,7 @@ from providers.emulation.plan_checks import FORMAT, constraint_field, named_by_c
 from providers.emulation.post_processing import PostProcessing
 from providers.emulation.prefer_streaming import prefer_stream
 from providers.failure import Refusal
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.hosted_tools.native_hosted import encode_own_body
 from providers.request_fields import SEARCH, STOP_STRING, WINDOW, is_neutral, shown_names
 from providers.target import NO_MEDIA, Media, OnUnsupported, Target
@@ -57,7 +57,7 @@ _UNMIXED: Final = "a prompt's log probabilities go with no 'stop', 'best_of' or 
 _INVALID_VALUE: Final = "invalid_value"
 
 
-@record
+@frozen
 class PlannedCall:
     """One upstream call: its request, the encoded call `sent`, its share of the choices, and the fields `yielding` that
     may be removed if the vendor refuses them."""
@@ -68,7 +68,7 @@ class PlannedCall:
     yielding: frozenset[str] = frozenset()
 
 
-@record(eq=False)
+@frozen(eq=False)
 class CallPlan:
     """The calls of a request on one target.
 

@@ -14,11 +14,11 @@ from providers.emulation.estimate_missing_usage import early_usage, estimate_usa
 from providers.emulation.markdown_fence import FenceFilter
 from providers.emulation.stop_strings import StopScanner
 from providers.failure import Failure, FailureKind, UpstreamError
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.unified_request import UnifiedRequest
 
 
-@record
+@frozen
 class PostProcessing:
     """The post-processing that a vendor's response requires.
 

@@ -22,7 +22,7 @@ from typing import Final
 import orjson
 
 from providers.completion import RunPart, TextRun
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonObject, JsonValue
 
 MARK: Final = "the mark of a hole"
@@ -55,7 +55,7 @@ Around = tuple[bytes, bytes | None, bytes]
 bytes after both."""
 
 
-@record
+@frozen
 class TextFrames:
     """The form of events that hold a text.
 
@@ -239,7 +239,7 @@ def _changed(before: bytes, after: JsonObject, names: Iterable[str]) -> frozense
     return frozenset(name for name in names if fields.get(name) != after.get(name))
 
 
-@record
+@frozen
 class _Hole:
     """The start and the end of a value in an event's data, and the mark that replaces it. `name` is `None` for the
     text."""

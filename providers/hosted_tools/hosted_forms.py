@@ -9,7 +9,7 @@ a search with status 410).
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.hosted_tools.hosted_tool import ALLOWED, BLOCKED, CONTENT, CONTEXT, LOCATION, USES
 from providers.json_types import JsonObject
 from providers.profile import HostedKind, HostedStyle
@@ -22,7 +22,7 @@ ForcedUse = Literal["named", "never", "always"]
 """Whether a vendor can be forced to use a tool: by a choice that names the tool, never, or it always uses the tool."""
 
 
-@record
+@frozen
 class HostedForm:
     """A vendor's form of a hosted tool.
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from providers.failure import Refusal
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import HostedKind
 from providers.request_fields import SEARCH
@@ -22,7 +22,7 @@ LOCATION, CONTEXT, USES, CONTENT = "user_location", "search_context_size", "max_
 _LOCATION_FIELDS: Final = ("city", "country", "region", "timezone")
 
 
-@record
+@frozen
 class HostedTool:
     """A hosted tool of a request.
 
@@ -39,7 +39,7 @@ class HostedTool:
     bound: str = ""
 
 
-@record
+@frozen
 class _Form:
     """One API's form of a tool. `types` is a pattern of its types. `nested` are the fields that may hold the
     settings."""

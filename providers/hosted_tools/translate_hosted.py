@@ -10,7 +10,7 @@ from typing import Final, cast
 
 from providers.capabilities import NATIVE, Cell, emulated, refused
 from providers.failure import Refusal
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.hosted_tools.hosted_forms import FORMS, HostedForm
 from providers.hosted_tools.hosted_tool import (
     ALLOWED,
@@ -55,7 +55,7 @@ _SAME_API: Final[dict[HostedStyle, frozenset[str]]] = {
 """By style: the APIs whose forms the vendor accepts unchanged."""
 
 
-@record
+@frozen
 class HostedTranslation:
     """A request in the target's form, the names of the emulated fields, and the names of the settings that were left
     out."""

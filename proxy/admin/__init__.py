@@ -1,1 +1,1 @@
-"""The operator's listener: what it shows of the gateway in however many processes, and to whom."""
+"""The operator's listener: the status of the gateway over all of its processes, and the check of the admin token."""

@@ -1,4 +1,4 @@
-"""The operator's endpoints: page, health, metrics, status, limits, usage, reload. Served on a port of their own."""
+"""The operator's endpoints: page, health, metrics, status, limits, usage, reload. They are served on their own port."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,7 +12,7 @@ from proxy.admin.admin_token import CHALLENGE_LINES, AdminToken
 from proxy.admin.page import render
 from proxy.admin.page_assets import PAGE_HEADERS
 from proxy.admin.page_model import PageQuery, status_page
-from proxy.admin.reload_history import ReloadableTable
+from proxy.admin.reload_history import ReloadableConfig
 from proxy.admin.status import StatusSource
 from proxy.admin.status_json import status_json
 from proxy.errors import ErrorFacts
@@ -25,14 +25,14 @@ Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 class Admin:
-    """The handler of the operator's requests. Where a token is set, all but the health paths require it."""
+    """The handler of the operator's requests. If a token is set, every path except the health paths requires it."""
 
-    def __init__(self, status: StatusSource, table: ReloadableTable, token: SecretStr | None) -> None:
+    def __init__(self, status: StatusSource, table: ReloadableConfig, token: SecretStr | None) -> None:
         self._source = status
         self._table = table
         self._token = AdminToken(token)
-        self._drawing = asyncio.Lock()
-        self._wanted: dict[PageQuery, asyncio.Future[bytes | None]] = {}
+        self._rendering = asyncio.Lock()
+        self._renderings: dict[PageQuery, asyncio.Future[bytes | None]] = {}
         self._routes: dict[str, dict[str, Handler]] = {
             "/": {"GET": self._page},
             "/metrics": {"GET": self._scrape},
@@ -44,7 +44,7 @@ class Admin:
         }
 
     def permits(self, http: web.BaseRequest) -> bool:
-        """Return whether a request shows the token, where one is set."""
+        """Return whether a request carries the token; true if no token is set."""
         return self._token.permits(http.headers.get("Authorization", ""))
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
@@ -83,10 +83,10 @@ class Admin:
         return json_response(await self._source.limits(request.query.get("team")), 200)
 
     async def _usage(self, request: web.BaseRequest) -> web.StreamResponse:
-        answer = await self._source.usage(request.query_string)
-        if answer.message:
-            return json_response({"error": answer.message}, answer.status)
-        return web.Response(body=answer.body, status=answer.status, headers={**BASE_HEADERS, "Content-Type": JSON})
+        usage = await self._source.usage(request.query_string)
+        if usage.message:
+            return json_response({"error": usage.message}, usage.status)
+        return web.Response(body=usage.body, status=usage.status, headers={**BASE_HEADERS, "Content-Type": JSON})
 
     async def _status(self, request: web.BaseRequest) -> web.StreamResponse:
         if "text/html" in request.headers.get("Accept", ""):
@@ -96,46 +96,48 @@ class Admin:
         return json_response(facts, 200)
 
     async def _page(self, request: web.BaseRequest) -> web.StreamResponse:
-        html = await self._drawn_for_all(PageQuery.of(request.query))
+        html = await self._shared_page(PageQuery.of(request.query))
         return web.Response(body=html, headers=PAGE_HEADERS)
 
-    async def _drawn_for_all(self, query: PageQuery) -> bytes:
-        """Return a page. Of those who ask for the same while another page is drawn, one draws it for all."""
+    async def _shared_page(self, query: PageQuery) -> bytes:
+        """Return the page for a query. Clients that request the same page while another one is rendered share one
+        rendering."""
         html = None
         while html is None:
-            wanted = self._wanted.get(query)
-            html = await (self._drawn(query) if wanted is None else asyncio.shield(wanted))
+            wanted = self._renderings.get(query)
+            html = await (self._rendered_page(query) if wanted is None else asyncio.shield(wanted))
         return html
 
-    async def _drawn(self, query: PageQuery) -> bytes:
-        """Draw a page as of when it begins. One at a time, in a thread: a table may have thousands of deployments."""
-        wanted = self._wanted[query] = asyncio.get_running_loop().create_future()
+    async def _rendered_page(self, query: PageQuery) -> bytes:
+        """Render a page from the state at the time when rendering begins. Only one page is rendered at a time, in a
+        thread, because a configuration may have thousands of deployments."""
+        wanted = self._renderings[query] = asyncio.get_running_loop().create_future()
         html = None
         try:
             try:
-                await self._drawing.acquire()
+                await self._rendering.acquire()
             finally:
-                del self._wanted[query]
+                del self._renderings[query]
             try:
                 view, table = await self._source.view(), self._table
                 reloads, warnings = table.history.newest, table.warnings
                 html = await asyncio.to_thread(lambda: render(status_page(view, reloads, warnings, query)).encode())
             finally:
-                self._drawing.release()
+                self._rendering.release()
             return html
         finally:
-            # Without a page another one of them draws it.
+            # `None` means that rendering failed: one of the waiting clients then renders the page.
             wanted.set_result(html)
 
 
 def error_body(path: str, facts: ErrorFacts) -> tuple[int, bytes]:
-    """Return status and body for what is refused before it is a request."""
+    """Return the status and the body for a request that is refused before it is parsed."""
     return facts.status, orjson.dumps({"error": facts.message})
 
 
 def _wrong_token() -> BufferedResponse:
-    """Refuse a request, and its connection with it: the listener takes few new ones at a time, so that a crowd of wrong
-    tokens comes a few at a time too, however many connections it has opened before."""
+    """Refuse a request and close its connection. The listener accepts only a few new connections at a time, so a flood
+    of wrong tokens also comes only a few at a time, however many connections it opened before."""
     refused = BufferedResponse(401, _WRONG_TOKEN, CHALLENGE_LINES)
     refused.force_close()
     return refused

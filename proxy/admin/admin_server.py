@@ -1,12 +1,12 @@
-"""The operator's listener: of those who have not shown the token, few connections at a time.
+"""The operator's listener: it allows few connections whose client has not yet sent the token.
 
-A crowd that opens thousands of connections and sends a wrong token on all of them at once would take the event loop
-from the requests of clients for 20 to 60 us each. Of so few connections it takes 4 ms before others have their turn,
-and each further one has to be made anew, of which the listener takes a few at a time.
+If a flood opens thousands of connections and sends a wrong token on all of them at once, each request takes 20 to 60 us
+of the event loop from the requests of clients. With the limit, a flood takes 4 ms before other work runs, and has to
+open each further connection anew, of which the listener accepts only a few at a time.
 
-Health probes show no token either. Kubernetes makes a connection for each, and asks at once; load balancers keep theirs
-and ask every few seconds. From its first question on, a connection that asks for health alone is counted apart, so that
-a crowd that guesses tokens takes none of their places.
+Health probes do not send the token either. Kubernetes opens a connection for each probe and sends the request at once;
+load balancers keep their connection open and send a request every few seconds. From its first health request on, a
+connection is counted separately, so that a flood that guesses tokens cannot take its slot.
 """
 
 import asyncio
@@ -22,45 +22,45 @@ from proxy.listener.health_endpoints import HEALTH_PATHS
 from proxy.listener.http_connection import PublicServer, path_of
 
 ADMIN_BODY: Final = 1024
-"""Bytes of a body that the admin listener reads past; it takes none."""
+"""Bytes of a request body that the admin listener reads and discards; no endpoint takes a body."""
 
-MOST_STRANGERS: Final = 64
-"""Connections that are open on which the token has not been shown. The oldest gives way to another one."""
+MOST_WITHOUT_TOKEN: Final = 64
+"""Open connections on which the token has not been sent. A new one closes the oldest one."""
 
 MOST_PROBES: Final = 16
-"""Connections besides that have asked for health alone. Whoever has not asked for longest gives way: it has been
-answered."""
+"""Additional connections that have only requested health. A new one closes the connection whose last request is the
+oldest: that request has been answered."""
 
 
 class AdminServer(PublicServer):
-    """See the module."""
+    """The listener of the operator's endpoints, with a limit on connections without the token."""
 
     def __init__(self, admin: Admin, guard: BrowserGuard) -> None:
         super().__init__(self._operate, ADMIN_BODY, error_body, guard)
         self._admin = admin
-        self._strangers: dict[RequestHandler, asyncio.Transport] = {}
+        self._without_token: dict[RequestHandler, asyncio.Transport] = {}
         self._probes: dict[RequestHandler, asyncio.Transport] = {}
 
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
-        """Keep a new connection, in place of the oldest one where there are too many. Called by aiohttp."""
+        """Count a new connection, and close the oldest one if there are too many. Called by aiohttp."""
         super().connection_made(handler, transport)
-        strangers = self._strangers
-        strangers[handler] = transport
-        if len(strangers) > MOST_STRANGERS:
-            strangers.pop(next(iter(strangers))).abort()
+        without_token = self._without_token
+        without_token[handler] = transport
+        if len(without_token) > MOST_WITHOUT_TOKEN:
+            without_token.pop(next(iter(without_token))).abort()
 
     def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
-        """Forget a connection that has ended. Called by aiohttp."""
-        self._known(handler)
+        """Stop counting a connection that has ended. Called by aiohttp."""
+        self._uncount(handler)
         super().connection_lost(handler, exc)
 
-    def _known(self, handler: RequestHandler) -> asyncio.Transport | None:
-        """Count a connection no more, and return its transport, None where it was not counted."""
-        return self._strangers.pop(handler, None) or self._probes.pop(handler, None)
+    def _uncount(self, handler: RequestHandler) -> asyncio.Transport | None:
+        """Stop counting a connection, and return its transport, `None` if it was not counted."""
+        return self._without_token.pop(handler, None) or self._probes.pop(handler, None)
 
-    def _probed(self, handler: RequestHandler) -> None:
-        """Count a connection as one that asks for health, the last to have asked."""
-        transport, probes = self._known(handler), self._probes
+    def _count_probe(self, handler: RequestHandler) -> None:
+        """Count a connection as a health probe whose last request is the newest."""
+        transport, probes = self._uncount(handler), self._probes
         if transport is not None:
             probes[handler] = transport
             if len(probes) > MOST_PROBES:
@@ -68,7 +68,7 @@ class AdminServer(PublicServer):
 
     def _operate(self, http: web.BaseRequest) -> Awaitable[web.StreamResponse]:
         if self._admin.permits(http):
-            self._known(http.protocol)
+            self._uncount(http.protocol)
         elif path_of(http) in HEALTH_PATHS:
-            self._probed(http.protocol)
+            self._count_probe(http.protocol)
         return self._admin.handle(http)

@@ -1,7 +1,7 @@
 """The last requests that failed, with their attempts and causes, for the operator's page.
 
-They hold names, numbers and causes in our own words: a vendor's may quote a request, and are in the access log alone.
-At most 400 KB.
+They hold names, numbers and messages of the gateway. Messages of vendors may quote a request and are only in the access
+log. All of them together take at most 400 KB.
 """
 
 from collections import deque
@@ -17,20 +17,21 @@ from proxy.telemetry.access_log import UNAUTHORIZED
 
 MOST_FAILED: Final = 75
 MOST_REFUSED: Final = 25
-"""Requests that a vendor or the gateway failed, and those that were refused for what the client did. They are kept
-apart, so that a client with a wrong key does not push out what the operator looks for."""
+"""Requests that failed because of a vendor or the gateway, and requests that were refused because of the client. The
+two are stored separately, so that a client with a wrong key does not displace the failures that the operator looks
+for."""
 
 MOST_ATTEMPTS: Final = 8
 MOST_NAME: Final = 160
 MOST_MESSAGE: Final = 300
-"""Attempts of a request that are kept, and characters of a name and of a message."""
+"""Attempts of a request that are stored, and characters of a name and of a message."""
 
-_WORDS: Final[Mapping[str, str]] = {kind.value: words for kind, words in GATEWAY_MESSAGES.items()}
+_MESSAGES: Final[Mapping[str, str]] = {kind.value: words for kind, words in GATEWAY_MESSAGES.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class FailedAttempt:
-    """One attempt of a request that failed; it may have succeeded itself. `message` says why not."""
+    """One attempt of a request that failed; the attempt itself may have succeeded. `message` says why it failed."""
 
     deployment: str
     outcome: str
@@ -41,9 +42,10 @@ class FailedAttempt:
 
 @dataclass(frozen=True, slots=True)
 class FailedRequest:
-    """One request that failed. `when` is its end in unix seconds, `model` what the client asked for, `more` how many
-    attempts are left out, `plugin` the one that ended it, if one did, and `reason` why; `limit` the limit that refused
-    it, in words, if one did; `client` the client's address if its key was refused."""
+    """One request that failed. `when` is its end in unix seconds, `model` the name that the client requested, `more`
+    the number of attempts that are left out. `plugin` is the plugin that ended the request, and `reason` why, both
+    empty if no plugin did. `limit` describes the limit that refused it, `client` is the client's address if its key was
+    refused; each is empty otherwise."""
 
     when: float
     request_id: str
@@ -63,7 +65,7 @@ class FailedRequest:
 
 
 class FailedRequests:
-    """Keeps the last failed requests of a process. `wall` returns unix seconds."""
+    """Stores the last failed requests of a process. `wall` returns unix seconds."""
 
     def __init__(self, wall: Callable[[], float]) -> None:
         self._wall = wall
@@ -71,19 +73,19 @@ class FailedRequests:
         self._refused: deque[FailedRequest] = deque(maxlen=MOST_REFUSED)
 
     def add(self, record: RequestRecord, cost: float | None) -> None:
-        """Keep a finished request if it failed."""
+        """Store a finished request if it failed."""
         if record.outcome in FAILED:
-            self._failed.append(_kept(record, self._wall()))
+            self._failed.append(_failed_request(record, self._wall()))
         elif record.outcome in REFUSED:
-            self._refused.append(_kept(record, self._wall()))
+            self._refused.append(_failed_request(record, self._wall()))
 
     def newest(self) -> tuple[FailedRequest, ...]:
-        """Return what is kept, the newest first."""
+        """Return the stored requests, the newest first."""
         return newest_of([[*self._failed, *self._refused]])
 
 
 def newest_of(several: Iterable[Iterable[FailedRequest]]) -> tuple[FailedRequest, ...]:
-    """Return the newest of what several processes keep, as many as one of them would."""
+    """Return the newest of the requests that several processes store, as many as one process would store."""
     every = [request for those in several for request in those]
     failed = nlargest(MOST_FAILED, (each for each in every if each.outcome in FAILED), key=_when)
     refused = nlargest(MOST_REFUSED, (each for each in every if each.outcome in REFUSED), key=_when)
@@ -94,7 +96,7 @@ def _when(request: FailedRequest) -> float:
     return request.when
 
 
-def _kept(record: RequestRecord, when: float) -> FailedRequest:
+def _failed_request(record: RequestRecord, when: float) -> FailedRequest:
     return FailedRequest(
         when,
         clipped(record.request_id, MOST_NAME),
@@ -105,7 +107,7 @@ def _kept(record: RequestRecord, when: float) -> FailedRequest:
         record.outcome,
         clipped(record.code or "", MOST_NAME),
         round(1000 * record.duration),
-        tuple(_kept_attempt(attempt, record.finished) for attempt in record.attempts[:MOST_ATTEMPTS]),
+        tuple(_failed_attempt(attempt, record.finished) for attempt in record.attempts[:MOST_ATTEMPTS]),
         max(0, len(record.attempts) - MOST_ATTEMPTS),
         "" if record.guarded is None else clipped(record.guarded.plugin, MOST_NAME),
         "" if record.guarded is None else clipped(record.guarded.reason, MOST_MESSAGE),
@@ -114,16 +116,16 @@ def _kept(record: RequestRecord, when: float) -> FailedRequest:
     )
 
 
-def _kept_attempt(attempt: Attempt, finished: float) -> FailedAttempt:
-    # Without a connection there was no vendor to word the message.
-    message = f"{attempt.cause}: {attempt.message}" if attempt.cause else _WORDS.get(attempt.outcome, "")
+def _failed_attempt(attempt: Attempt, finished: float) -> FailedAttempt:
+    # Without a connection there is no message of a vendor.
+    message = f"{attempt.cause}: {attempt.message}" if attempt.cause else _MESSAGES.get(attempt.outcome, "")
     milliseconds = round(1000 * ((attempt.finished or finished) - attempt.started))
     name = clipped(attempt.full_name, MOST_NAME)
     return FailedAttempt(name, attempt.outcome, attempt.status, milliseconds, clipped(message, MOST_MESSAGE))
 
 
 def clipped(text: str, most: int) -> str:
-    """Return a text that JSON can hold, of so many characters at most: an ellipsis stands for what is cut. A client's
-    bytes that were not UTF-8 become question marks."""
+    """Return a text of at most `most` characters that JSON can hold; an ellipsis replaces the cut part. Bytes of a
+    client that are not UTF-8 become question marks."""
     cut = text if len(text) <= most else text[: most - 1] + "…"
     return cut if cut.isascii() else cut.encode("utf-8", "replace").decode()

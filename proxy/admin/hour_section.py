@@ -1,4 +1,5 @@
-"""The section of the operator's page with the last hour: charts, their figures in words, and who spent most. Pure."""
+"""The section of the operator's page for the last hour: charts, their numbers as text, and the highest spenders.
+Pure."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,22 +27,22 @@ from proxy.request_record import OTHER
 from proxy.telemetry.log_format import timestamp
 
 MOST_TEAMS: Final = 5
-"""Teams with a colour of their own."""
+"""Teams that have their own colour."""
 
 MOST_SPENDERS: Final = 5
-"""Teams, keys and models that are named among those that spent most."""
+"""Teams, keys and models that are listed as the highest spenders."""
 
 STRIDE: Final = 5
-"""Minutes of a row of the table."""
+"""Minutes in each row of the table."""
 
-_LOOKS: Final[Mapping[str, str]] = {
+_OUTCOME_COLOURS: Final[Mapping[str, str]] = {
     "failed": "red",
     "shed": "violet",
     "refused": "orange",
     "client gone": "grey",
     "succeeded": "green",
 }
-_PLACED_LOOKS: Final[Mapping[AffinityOutcome, str]] = {
+_AFFINITY_COLOURS: Final[Mapping[AffinityOutcome, str]] = {
     "kept": "green",
     "spilled_load": "orange",
     "spilled_health": "red",
@@ -49,8 +50,8 @@ _PLACED_LOOKS: Final[Mapping[AffinityOutcome, str]] = {
     "none": "grey",
 }
 _BEST_FIRST: Final = tuple(GROUPS)[::-1]
-_TEAM_LOOKS: Final = ("blue", "orange", "green", "violet", "teal")
-_SHARES: Final = (("p50", 0.5, "blue", ""), ("p95", 0.95, "orange", "dashed"))
+_TEAM_COLOURS: Final = ("blue", "orange", "green", "violet", "teal")
+_QUANTILES: Final = (("p50", 0.5, "blue", ""), ("p95", 0.95, "orange", "dashed"))
 
 _BY_TIME: Final = (
     *(Column("Minutes (UTC)"), *(Column(group.capitalize(), "n") for group in _BEST_FIRST)),
@@ -63,7 +64,7 @@ _SPENDERS: Final = (
 )
 
 Quantile = Callable[[MinuteFigures, float], float | None]
-"""Returns a share's quantile of some times of a minute."""
+"""Returns a quantile of the measured times of a minute in seconds, `None` if there are none."""
 
 
 class LegendEntry(NamedTuple):
@@ -75,7 +76,7 @@ class LegendEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HourWindow:
-    """The figures of an hour, and each of its minutes, those without requests too."""
+    """The figures of an hour, and one entry for each of its minutes, also for minutes without requests."""
 
     hour: HourFigures
     minutes: Sequence[MinuteFigures]
@@ -87,9 +88,9 @@ class HourWindow:
         every = range(hour.newest - MINUTES + 1, hour.newest + 1)
         return cls(hour, [known.get(minute, MinuteFigures(minute)) for minute in every])
 
-    def clock(self, place: int) -> str:
-        """Return the time in UTC of a minute in the window."""
-        return _clock(self.minutes[place].minute)
+    def clock(self, index: int) -> str:
+        """Return the time in UTC of a minute, by its index in the window."""
+        return _clock(self.minutes[index].minute)
 
 
 def _clock(minute: int) -> str:
@@ -97,7 +98,7 @@ def _clock(minute: int) -> str:
 
 
 def last_hour(page: StatusPage) -> Markup:
-    """Return the charts of the last hour with their figures, and who spent most."""
+    """Return the charts of the last hour with their figures, and the highest spenders."""
     hour = page.status.hour
     if not hour.minutes:
         return section("hour", "Last hour", note("No request has ended in the last hour."))
@@ -109,7 +110,7 @@ def last_hour(page: StatusPage) -> Markup:
         _teams(window, "Cost by team", lambda spent: spent.cost, lambda cost: f"{usd(cost)} USD", _without_price),
         _teams(window, "Tokens by team", lambda spent: spent.tokens, lambda tokens: f"{tokens:,.0f}", lambda _: ""),
         _cached(window),
-        *_placed(window),
+        *_affinity(window),
     )
     drawn = element("div", *charts, class_="charts")
     return section("hour", "Last hour", drawn, _by_time(window), _spenders(hour))
@@ -121,22 +122,23 @@ def _requests(window: HourWindow) -> Markup:
     words = {group: f"{group} {ratio(whole.of(outcomes), whole.requests)}" for group, outcomes in used.items()}
     top = top_of(each.requests for each in window.minutes)
     series = [
-        ChartSeries(_LOOKS[group], [each.of(outcomes) for each in window.minutes]) for group, outcomes in used.items()
+        ChartSeries(_OUTCOME_COLOURS[group], [each.of(outcomes) for each in window.minutes])
+        for group, outcomes in used.items()
     ]
-    legend = [LegendEntry(_LOOKS[group], words[group]) for group in reversed(used)]
+    legend = [LegendEntry(_OUTCOME_COLOURS[group], words[group]) for group in reversed(used)]
     detail = f"{counted(whole.requests, 'request')} in the hour; the top is {top:,.0f} a minute"
     return _figure(window, "Requests by outcome", detail, legend, lambda label: bars(series, top, label))
 
 
 def _times(window: HourWindow, caption: str, quantile: Quantile) -> Markup:
-    """Return p50 and p95 of each minute, and in words those of the hour."""
-    values = [[quantile(each, share) for each in window.minutes] for _, share, _, _ in _SHARES]
+    """Return a chart of p50 and p95 by minute; its legend gives p50 and p95 of the hour."""
+    values = [[quantile(each, share) for each in window.minutes] for _, share, _, _ in _QUANTILES]
     seconds = [value for each in values for value in each if value is not None]
     if not seconds:
         return _empty(caption, "none was measured in the hour")
     whole, top = sum_of_minutes(0, window.minutes), top_of(seconds)
-    series = [ChartSeries(look, each, form) for each, (_, _, look, form) in zip(values, _SHARES, strict=True)]
-    legend = [LegendEntry(look, f"{words} {span(quantile(whole, share))}") for words, share, look, _ in _SHARES]
+    series = [ChartSeries(look, each, form) for each, (_, _, look, form) in zip(values, _QUANTILES, strict=True)]
+    legend = [LegendEntry(look, f"{words} {span(quantile(whole, share))}") for words, share, look, _ in _QUANTILES]
     detail = f"p95 is dashed; the top is {span(top)}"
     return _figure(window, caption, detail, legend, lambda label: lines(series, top, label))
 
@@ -148,14 +150,14 @@ def _teams(
     shown: Callable[[float], str],
     lacking: Callable[[Spent], str],
 ) -> Markup:
-    """Return an amount by team and minute, with a clause for the `lacking` part. The teams are the same in each chart,
-    in the same colours."""
+    """Return a chart of an amount by team and minute; `lacking` returns a clause about the requests that the amount
+    does not include. All charts have the same teams in the same colours."""
     teams = highest_by_minute(window.hour.teams, MOST_TEAMS)
     spent = [spent_of(minutes.values()) for _, minutes in teams]
     sums = list(map(amount, spent))
     if not any(sums):
         return _empty(caption, "none is known in the hour")
-    named = iter(_TEAM_LOOKS)
+    named = iter(_TEAM_COLOURS)
     looks = ["grey" if team == OTHER else next(named) for team, _ in teams]
     values = [[amount(each.get(minute.minute, NOTHING)) for minute in window.minutes] for _, each in teams]
     top = top_of(map(sum, zip(*values, strict=True)))
@@ -184,24 +186,27 @@ def _cached(window: HourWindow) -> Markup:
     )
 
 
-def _placed(window: HourWindow) -> Iterator[Markup]:
+def _affinity(window: HourWindow) -> Iterator[Markup]:
     """Yield the chart of requests for names with affinity, if there were any."""
     whole = sum_of_minutes(0, window.minutes)
-    used = [outcome for outcome in _PLACED_LOOKS if whole.placed_as(outcome)]
+    used = [outcome for outcome in _AFFINITY_COLOURS if whole.placed_as(outcome)]
     if not used:
         return
     asked = sum(whole.placed)
     top = top_of(sum(each.placed) for each in window.minutes)
-    series = [ChartSeries(_PLACED_LOOKS[of], [each.placed_as(of) for each in window.minutes]) for of in reversed(used)]
+    series = [
+        ChartSeries(_AFFINITY_COLOURS[of], [each.placed_as(of) for each in window.minutes]) for of in reversed(used)
+    ]
     legend = [
-        LegendEntry(_PLACED_LOOKS[of], f"{of.replace('_', ' by ')} {ratio(whole.placed_as(of), asked)}") for of in used
+        LegendEntry(_AFFINITY_COLOURS[of], f"{of.replace('_', ' by ')} {ratio(whole.placed_as(of), asked)}")
+        for of in used
     ]
     detail = f"{counted(asked, 'request')} for names with affinity; the top is {top:,.0f} a minute"
     caption = "Conversations by where they were served"
     yield _figure(window, caption, detail, legend, lambda label: bars(series, top, label))
 
 
-def _kept(whole: MinuteFigures) -> str:
+def _share_kept(whole: MinuteFigures) -> str:
     """Return the share of the conversations that their own deployment served."""
     of = sum(whole.placed_as(outcome) for outcome in ("kept", "spilled_load", "spilled_health"))
     return f"{whole.placed_as('kept') / of:.1%}" if of else NONE
@@ -210,7 +215,7 @@ def _kept(whole: MinuteFigures) -> str:
 def _figure(
     window: HourWindow, caption: str, detail: str, legend: Sequence[LegendEntry], draw: Callable[[str], Markup]
 ) -> Markup:
-    """Return a chart with all that it says in words. `draw` gets what a screen reader says in its place."""
+    """Return a chart with its description in words. `draw` receives the text for screen readers."""
     times = [window.clock(0), window.clock(MINUTES // 2), f"{window.clock(-1)} UTC"]
     label = f"{caption} by minute, {times[0]} to {times[-1]}: {'; '.join(entry.words for entry in legend)}"
     return element(
@@ -236,7 +241,7 @@ def _name_of(spender: str) -> str:
 
 def _by_time(window: HourWindow) -> Markup:
     caption = "Times are of requests that succeeded."
-    rows = (_some_minutes(window, stride, list(each)) for stride, each in groupby(window.minutes, _stride))
+    rows = (_stride_row(window, stride, list(each)) for stride, each in groupby(window.minutes, _stride))
     inner = table(caption, _BY_TIME, (each for each in rows if each))
     summary = element("summary", "The same in figures, by five minutes")
     return element("details", summary, inner, id="hour-figures")
@@ -246,8 +251,8 @@ def _stride(each: MinuteFigures) -> int:
     return each.minute // STRIDE * STRIDE
 
 
-def _some_minutes(window: HourWindow, stride: int, minutes: Sequence[MinuteFigures]) -> Markup:
-    """Return the row of a few minutes, nothing if they had no requests."""
+def _stride_row(window: HourWindow, stride: int, minutes: Sequence[MinuteFigures]) -> Markup:
+    """Return the row of a few minutes, empty if they had no requests."""
     whole = sum_of_minutes(stride, minutes)
     if not whole.requests:
         return Markup()
@@ -262,12 +267,12 @@ def _some_minutes(window: HourWindow, stride: int, minutes: Sequence[MinuteFigur
         f"{spent.tokens:,}",
         _cost(spent),
         f"{whole.cached / whole.prompt:.1%}" if whole.prompt else NONE,
-        _kept(whole),
+        _share_kept(whole),
     )
 
 
 def _cost(spent: Spent) -> str:
-    """Return a cost in USD and the number of requests that are not in it; no amount if no price is known."""
+    """Return a cost in USD, with the number of requests that it does not include; "unknown" if no price is known."""
     cost = spent.known_cost
     if cost is None:
         return "unknown"
@@ -279,12 +284,13 @@ def _without(spent: Spent) -> str:
 
 
 def _pair(whole: MinuteFigures, quantile: Quantile) -> str:
-    times = [quantile(whole, share) for _, share, _, _ in _SHARES]
+    times = [quantile(whole, share) for _, share, _, _ in _QUANTILES]
     return NONE if None in times else " / ".join(map(span, times))
 
 
 def _spenders(hour: HourFigures) -> Markup:
-    """Return a table each of the teams, keys and models that spent most; nothing if there was no spending."""
+    """Return the tables of the teams, the keys and the models with the highest spending; empty if there was no
+    spending."""
     return element("div", *_spender_tables(hour), class_="spenders")
 
 

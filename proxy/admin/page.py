@@ -1,4 +1,4 @@
-"""The operator's page as HTML: works without a script, and with it keeps itself up to date. Pure."""
+"""The operator's page as HTML. It works without a script; with the script, it updates itself. Pure."""
 
 from typing import Final
 
@@ -34,7 +34,7 @@ _HEAD: Final = element(
 _HEADER: Final = element(
     "header",
     element("h1", "Dragoman"),
-    element("p", "A picture of the moment it was loaded.", id="updated", role="status"),
+    element("p", "This page shows the state at the time when it was loaded.", id="updated", role="status"),
     element("button", "Pause updates", id="pause", type="button", hidden=True),
     element("a", "Refresh", href="", class_="button"),
 )
@@ -42,14 +42,14 @@ _HEADER: Final = element(
 
 def render(page: StatusPage) -> str:
     """Return the whole page."""
-    made = {name: make(page) for name, _, make in _SECTIONS}
-    links = [element("a", heading, href=f"#{name}") for name, heading, _ in _SECTIONS if made[name]]
+    sections = {name: make(page) for name, _, make in _SECTIONS}
+    links = [element("a", heading, href=f"#{name}") for name, heading, _ in _SECTIONS if sections[name]]
     body = element(
         "body",
         element("a", "Skip to the content", href="#main", class_="skip"),
         _HEADER,
         element("nav", element("ul", *(element("li", link) for link in links)), aria_label="Sections"),
-        element("main", page_sections.headline(page), joined(made.values()), _footer(page), id="main"),
+        element("main", page_sections.headline(page), joined(sections.values()), _footer(page), id="main"),
         element("script", Markup(SCRIPT)),
     )
     return f"<!doctype html>{element('html', _HEAD, body, lang='en')}"

@@ -1,7 +1,7 @@
-"""The style and the script of the operator's page, and the headers that let a browser run these and nothing else.
+"""The style and the script of the operator's page, and the headers that allow a browser to run nothing else.
 
-The policy names both by their hashes (Content Security Policy Level 3, "Hash usage for source lists", November 2026),
-so that markup which got into the page in spite of everything would neither run nor load anything.
+The policy names the style and the script by their hashes (Content Security Policy Level 3, "Hash usage for source
+lists", November 2026), so that injected markup could neither run a script nor load anything.
 """
 
 from base64 import b64encode
@@ -90,7 +90,7 @@ SCRIPT: Final = """
 "use strict";
 (() => {
   const EVERY = 5000, LIMIT = 20000;
-  const told = document.getElementById("updated");
+  const statusLine = document.getElementById("updated");
   const pause = document.getElementById("pause"), live = { paused: false, busy: false };
   function attributes(old, next) {
     for (const { name, value } of [...next.attributes])
@@ -110,32 +110,32 @@ SCRIPT: Final = """
     const known = new Map([...old.children].filter((each) => each.id).map((each) => [each.id, each]));
     let here = old.firstChild;
     for (const wanted of [...next.childNodes]) {
-      const kept = wanted.id ? known.get(wanted.id) : here && !here.id && here.nodeName === wanted.nodeName && here;
-      if (!kept) { old.insertBefore(wanted, here); continue; }
-      if (kept === here) here = here.nextSibling;
-      else old.insertBefore(kept, here);
-      adapt(kept, wanted);
+      const match = wanted.id ? known.get(wanted.id) : here && !here.id && here.nodeName === wanted.nodeName && here;
+      if (!match) { old.insertBefore(wanted, here); continue; }
+      if (match === here) here = here.nextSibling;
+      else old.insertBefore(match, here);
+      adapt(match, wanted);
     }
     while (here) { const gone = here; here = here.nextSibling; gone.remove(); }
   }
-  function tell(text, late) {
-    if (told.textContent !== text) told.textContent = text;
-    told.classList.toggle("late", late);
+  function showStatus(text, late) {
+    if (statusLine.textContent !== text) statusLine.textContent = text;
+    statusLine.classList.toggle("late", late);
   }
   async function update() {
     if (live.busy || live.paused || document.hidden) return;
     live.busy = true;
     try {
       const address = location.pathname + location.search, signal = AbortSignal.timeout(LIMIT);
-      const answer = await fetch(address, { headers: { Accept: "text/html" }, cache: "no-store", signal });
-      if (!answer.ok) throw new Error("status " + answer.status);
-      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const response = await fetch(address, { headers: { Accept: "text/html" }, cache: "no-store", signal });
+      if (!response.ok) throw new Error("status " + response.status);
+      const page = new DOMParser().parseFromString(await response.text(), "text/html");
       if (!page.querySelector("main")) throw new Error("another page");
       if (live.paused) return;
       for (const part of ["nav", "main"]) children(document.querySelector(part), page.querySelector(part));
-      tell("Updates itself every 5 seconds.", false);
+      showStatus("Updates itself every 5 seconds.", false);
     } catch (error) {
-      tell("Not updated: the gateway does not answer (" + error.message + "). What is shown is old.", true);
+      showStatus("Not updated: the gateway does not answer (" + error.message + "). The page is out of date.", true);
     } finally {
       live.busy = false;
     }
@@ -144,12 +144,12 @@ SCRIPT: Final = """
   pause.addEventListener("click", () => {
     live.paused = !live.paused;
     pause.textContent = live.paused ? "Resume updates" : "Pause updates";
-    tell(live.paused ? "Updates are paused." : "Updates itself every 5 seconds.", false);
+    showStatus(live.paused ? "Updates are paused." : "Updates itself every 5 seconds.", false);
     update();
   });
   document.addEventListener("visibilitychange", update);
   setInterval(update, EVERY);
-  tell("Updates itself every 5 seconds.", false);
+  showStatus("Updates itself every 5 seconds.", false);
 })();
 """
 
@@ -176,4 +176,4 @@ PAGE_HEADERS: Final[Mapping[str, str]] = {
     "cross-origin-resource-policy": "same-origin",
     "x-frame-options": "DENY",
 }
-"""The headers of the page."""
+"""The response headers of the page."""

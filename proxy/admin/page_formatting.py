@@ -1,4 +1,4 @@
-"""How the operator's page writes numbers, times, states and tables. Pure."""
+"""The formats of numbers, times, states and tables on the operator's page. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -20,7 +20,7 @@ STATES: Final[Mapping[Health, tuple[str, str]]] = {
     Health.OPEN: ("✕ circuit open", "bad"),
     Health.OUT_OF_SERVICE: ("○ out of service", "warn"),
 }
-"""What a state is called, and its colour, which says nothing that the words do not."""
+"""The label of a state, and its colour. The label alone is enough to tell the states apart."""
 
 
 def state(health: Health) -> Markup:
@@ -30,7 +30,7 @@ def state(health: Health) -> Markup:
 
 
 def span(seconds: float | None) -> str:
-    """Return a time of a response in words; one of less than 10 ms with a digit after the point."""
+    """Return a duration as text; a duration below 10 ms has one digit after the decimal point."""
     if seconds is None:
         return NONE
     if 0 < seconds < 0.00995:
@@ -41,7 +41,7 @@ def span(seconds: float | None) -> str:
 
 
 def usd(amount: float) -> str:
-    """Return USD with two digits after the point, of less than one with its first two digits that are not zero."""
+    """Return USD with two digits after the decimal point; an amount below 1 has its first two non-zero digits."""
     if not 0 < amount < 1:
         return f"{amount:,.2f}"
     if amount < 1e-9:
@@ -50,7 +50,7 @@ def usd(amount: float) -> str:
 
 
 def age(seconds: float) -> str:
-    """Return a long time in its two largest units."""
+    """Return a long duration in its two largest units."""
     left = max(0, int(seconds))
     parts: list[str] = []
     for unit, length in (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)):
@@ -61,13 +61,13 @@ def age(seconds: float) -> str:
 
 
 def moment(unix: float) -> Markup:
-    """Return a moment in UTC."""
+    """Return a time in UTC."""
     written = timestamp(unix)
     return element("time", f"{written[:10]} {written[11:19]}", datetime=written)
 
 
 def name(text: str) -> Markup:
-    """Return the name of a deployment, a model or a scope, which may be broken after its slashes."""
+    """Return the name of a deployment, a model or a scope, with possible line breaks after its slashes."""
     first, *others = text.split("/")
     return joined((first, *(part for other in others for part in (_AFTER_SLASH, other))))
 
@@ -76,26 +76,26 @@ _AFTER_SLASH: Final = joined(("/", element("wbr")))
 
 
 def counted(count: int, one: str, many: str = "") -> str:
-    """Return a number of things."""
+    """Return a number with its noun."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def ratio(part: int, whole: int) -> str:
-    """Return a part with its share in per cent; the share is left out where there is none."""
+    """Return a part with its share in per cent; without the share if the part or the whole is zero."""
     return f"{part:,} ({part / whole:.1%})" if part and whole else f"{part:,}"
 
 
 class Column(NamedTuple):
-    """A column of a table: its heading, and the class of its cells: `n` for numbers, `any` for names that may be
-    broken anywhere, `full` for those as wide as the table on a narrow screen."""
+    """A column of a table: its heading, and the class of its cells. `n` is for numbers, `any` for names with a line
+    break anywhere, `full` for cells that are as wide as the table on a narrow screen."""
 
     heading: str
     look: str = ""
 
 
 def table(caption: str, columns: Sequence[Column], rows: Iterable[Markup]) -> Markup:
-    """Return a table. The roles repeat what the elements say: a browser forgets that where a style lays out the rows as
-    blocks, as on a narrow screen."""
+    """Return a table. The roles repeat the meaning of the elements, because a browser ignores it if a style lays out
+    the rows as blocks, as on a narrow screen."""
     heads = joined(
         element("th", column.heading, scope="col", role="columnheader", class_=column.look or False)
         for column in columns
@@ -110,8 +110,8 @@ def table(caption: str, columns: Sequence[Column], rows: Iterable[Markup]) -> Ma
 
 
 def row(columns: Sequence[Column], head: str, *cells: str, name: str = "") -> Markup:
-    """Return a row whose first cell names it; an empty one is left out on a narrow screen. By its name the page's
-    script finds it again, wherever it then stands."""
+    """Return a row whose first cell names it; an empty cell is left out on a narrow screen. `name` is the id by which
+    the script of the page finds the row again after it has moved."""
     parts: list[str] = [start_tag("tr", role="row", id=name) if name else _ROW, enclosed(_ROW_HEAD, head, _TH_END)]
     parts += [enclosed(_cell(*each, not cell), cell, _TD_END) for each, cell in zip(columns[1:], cells, strict=True)]
     return joined((*parts, _TR_END))
@@ -129,7 +129,7 @@ def _cell(heading: str, look: str, empty: bool) -> Markup:
 
 
 def section(name: str, heading: str, *parts: str) -> Markup:
-    """Return a section under a heading, which names it for screen readers."""
+    """Return a section under a heading, which is also its name for screen readers."""
     title = element("h2", heading, id=f"{name}-title")
     return element("section", title, *parts, id=name, aria_labelledby=f"{name}-title")
 

@@ -1,4 +1,4 @@
-"""What the operator's page shows, as values: made of a view of the gateway and of what the visitor asks for. Pure."""
+"""The content of the operator's page as values, from a view of the gateway and the visitor's query. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ from proxy.admin.status_json import tokens_per_second
 from proxy.limits.limit_views import LimitView
 
 MOST_ROWS: Final = 200
-"""Rows of a table, unless the visitor asks for all of them."""
+"""Rows of a table, unless the visitor requests all rows."""
 
 MOST_LIMITS: Final = 50
-"""Limits that are shown: those that are used most."""
+"""Limits that are shown: those with the highest use."""
 
 MOST_QUERY: Final = 200
-"""Characters of what the visitor looks for."""
+"""Characters of the visitor's search text."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageQuery:
-    """What the visitor asks for: deployments of one vendor, names with a text in them, tables without a cut."""
+    """The visitor's query: the deployments of one vendor, names that contain a text, tables with all rows."""
 
     vendor: str = ""
     text: str = ""
@@ -35,19 +35,19 @@ class PageQuery:
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> "PageQuery":
-        """Return what the parameters of an address ask for."""
+        """Return the query in the parameters of an address."""
         vendor, text = (clipped(query.get(name, ""), MOST_QUERY).strip() for name in ("vendor", "q"))
         return cls(vendor, text, query.get("rows") == "all")
 
     def matches(self, vendor: str, name: str) -> bool:
-        """Return whether a deployment is asked for."""
+        """Return whether a deployment matches the query."""
         return (not self.vendor or vendor == self.vendor) and self.text.casefold() in name.casefold()
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Counts and times of the last minutes; times in seconds, None where there were none. `cached` is the share of the
-    prompts' tokens that came from vendors' caches."""
+    """Counts and times of the last minutes. Times are in seconds, `None` if none were measured. `cached` is the share
+    of the prompt tokens that came from vendors' caches."""
 
     requests: int
     errors: int
@@ -61,7 +61,7 @@ class Traffic:
 
     @classmethod
     def of(cls, use: RecentUse, seconds: float) -> "Traffic":
-        """Return what counts of so many seconds say."""
+        """Return the values for the counts of a window of `seconds`."""
         return cls(
             use.requests,
             use.errors,
@@ -77,8 +77,9 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class DeploymentRow:
-    """One deployment. `probe` are the seconds until it is called again, `None` if its circuit is closed; `failed` is
-    when it failed last, in unix seconds, and `reason` why; `limit` its concurrency limit in words."""
+    """One deployment. `probe` is the time in seconds until it is called again, `None` if its circuit is closed.
+    `failed` is the time of its last failure in unix seconds, and `reason` the cause. `limit` describes its concurrency
+    limit."""
 
     name: str
     vendor: str
@@ -93,7 +94,7 @@ class DeploymentRow:
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """The deployments of one vendor or one model together."""
+    """The sum of the deployments of one vendor or one model."""
 
     name: str
     vendor: str
@@ -104,9 +105,9 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True)
 class StatusPage:
-    """A page. `state` says how the gateway is; `found` of all `deployments` are those the visitor asks for, of which
-    `rows` are shown, the worst first. `limits_more`, `models_found` and `routes_found` count what is beyond their
-    rows."""
+    """The content of a page. `state` is the state of the gateway. Of all `deployments`, `found` match the query, and of
+    these `rows` are shown, the worst first. `limits_more` counts the limits beyond the rows; `models_found` and
+    `routes_found` count all models and routes, of which the rows are a part."""
 
     view: GatewayView
     query: PageQuery
@@ -128,12 +129,12 @@ class StatusPage:
 
     @property
     def status(self) -> ProcessStatus:
-        """The status of all processes together."""
+        """The combined status of all processes."""
         return self.view.status
 
     @property
     def workers(self) -> Sequence[WorkerNow] | None:
-        """The workers; None where one process serves."""
+        """The workers; `None` if the gateway is one process."""
         return self.view.workers
 
     @property
@@ -148,11 +149,13 @@ def status_page(
     """Return the page of a view."""
     status, targets = view.status, list(view.snapshot.targets())
     health = {target.label: health_of(status, target) for target in targets}
-    asked = [target for target in targets if query.matches(target.vendor, target.label)]
+    matching = [target for target in targets if query.matches(target.vendor, target.label)]
     known = status.recent.deployments
-    asked.sort(key=lambda target: (-health[target.label], -_error_share(known.get(target.label, NO_USE)), target.label))
+    matching.sort(
+        key=lambda target: (-health[target.label], -_error_share(known.get(target.label, NO_USE)), target.label)
+    )
     cut = None if query.whole else MOST_ROWS
-    models = _grouped(asked, lambda target: target.model_key)
+    models = _grouped(matching, lambda target: target.model_key)
     routes = route_rows(view.snapshot, status)
     limits = with_unused(status.limits, view.snapshot, view.now)
     return StatusPage(
@@ -160,8 +163,8 @@ def status_page(
         query=query,
         deployments=len(targets),
         state=gateway_state(view, health, routes, reloads),
-        found=len(asked),
-        rows=[_row(status, target, health[target.label]) for target in asked[:cut]],
+        found=len(matching),
+        rows=[_row(status, target, health[target.label]) for target in matching[:cut]],
         vendors=[_group(*each, health, status) for each in _grouped(targets, lambda target: target.vendor)],
         models=[_group(*each, health, status) for each in models[:cut]],
         models_found=len(models),
@@ -177,7 +180,7 @@ def status_page(
 
 
 def _error_share(use: RecentUse) -> float:
-    """Return the part of the calls that failed; of none, nothing."""
+    """Return the share of the calls that failed; 0 if there were no calls."""
     return use.errors / use.requests if use.requests else 0.0
 
 

@@ -1,4 +1,4 @@
-"""The sections of the operator's page, each from the page's values. Pure."""
+"""The sections of the operator's page, each built from the values of the page. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -40,27 +40,27 @@ _DEPLOYMENTS: Final = (Column("Deployment"), Column("State", "full"), Column("La
 _GROUPS: Final = (Column("Name"), Column("Deployments", "n"), *_CALLS)
 _ROUTES: Final = (Column("Route"), Column("Of"), Column("Strategy"), Column("State"), Column("Targets", "full"))
 _LIMITS: Final = (Column("Of"), Column("Limit"), Column("Used"), Column("Share"), Column("Ends"))
-_WORKERS: Final = (Column("Worker"), Column("Table"), Column("In flight", "n"))
-_RELOADS: Final = (Column("When (UTC)"), Column("Result"), Column("Table"), Column("What changed", "full"))
+_WORKERS: Final = (Column("Worker"), Column("Configuration"), Column("In flight", "n"))
+_RELOADS: Final = (Column("When (UTC)"), Column("Result"), Column("Configuration"), Column("What changed", "full"))
 _FAILURES: Final = (
     *(
         Column("When (UTC)"),
         Column("Status"),
         Column("Request", "full"),
         Column("Team"),
-        Column("Model asked for", "any"),
+        Column("Requested model", "any"),
     ),
     *(Column("Duration", "n"), Column("Attempts and cause", "full")),
 )
 
 
 MOST_OPEN: Final = 20
-"""Failed requests that are shown at once; the older ones are folded."""
+"""Failed requests that are visible at once; older ones are folded."""
 
 
 def headline(page: StatusPage) -> Markup:
-    """Return the sentence that says whether all is well: green if a restart would work and no name fails. Its text
-    changes only when that does, since screen readers read it then."""
+    """Return the sentence that says whether the gateway is well: green if a restart would work and no name fails. Its
+    text changes only if the state changes, because screen readers read it at each change."""
     begin, colour = _HEADLINES[page.state.level]
     what = "; ".join(page.state.reasons) or f"{counted(page.deployments, 'deployment')} up"
     return element("p", f"{begin} {what}.", class_=f"headline {colour}", role="status")
@@ -86,7 +86,7 @@ def overview(page: StatusPage) -> Markup:
         _fact("Generated tokens per second", f"{whole.tokens:,.1f}"),
         _fact("In flight", f"{status.in_flight:,}"),
         _fact("Up for", age(view.now - view.since), f"version {VERSION}"),
-        _fact("Table", element("code", view.snapshot.digest[:12]), _table_of(page)),
+        _fact("Configuration", element("code", view.snapshot.digest[:12]), _configured(page)),
         _fact("Shared state", *_SHARED[status.shared]),
         _fact("Ledger", "none" if view.ledger is None else view.ledger.line(), wide=view.ledger is not None),
     ]
@@ -107,7 +107,7 @@ _SHARED: Final = {
 }
 
 
-def _table_of(page: StatusPage) -> str:
+def _configured(page: StatusPage) -> str:
     snapshot = page.view.snapshot
     return f"{counted(len(snapshot.teams), 'team')}, {counted(len(snapshot.routes), 'route')}"
 
@@ -122,18 +122,18 @@ def _pair(first: float | None, second: float | None) -> str:
 
 
 def warnings(page: StatusPage) -> Markup:
-    """Return what `dragoman check` warns of; nothing where it warns of nothing."""
+    """Return the warnings of `dragoman check`; empty if there are none."""
     if not page.warnings:
         return Markup()
     lines = [element("li", warning) for warning in page.warnings]
-    return section("warnings", "Warnings of the table", element("ul", *lines, class_="plain"))
+    return section("warnings", "Warnings of the configuration", element("ul", *lines, class_="plain"))
 
 
 def deployments(page: StatusPage) -> Markup:
-    """Return the deployments that the visitor asks for."""
+    """Return the deployments that match the visitor's query."""
     caption = (
-        "The worst first: by state, then by share of errors. Counts and times are of calls in the last minutes; times"
-        " of a call that ended well. Cached is the share of the prompts' tokens that came from the vendor's cache."
+        "The worst first: by state, then by share of errors. Counts are of calls in the last minutes, times of the"
+        " successful ones. Cached is the share of the prompt tokens that came from the vendor's cache."
     )
     rows = (_deployment(each) for each in page.rows)
     tally = _tally(page.rows)
@@ -168,8 +168,8 @@ def _filter(page: StatusPage) -> Markup:
 
 
 def _all_of(page: StatusPage) -> Markup:
-    asked = {"vendor": page.query.vendor, "q": page.query.text, "rows": "all"}
-    return element("a", "show all rows", href="?" + urlencode({name: value for name, value in asked.items() if value}))
+    query = {"vendor": page.query.vendor, "q": page.query.text, "rows": "all"}
+    return element("a", "show all rows", href="?" + urlencode({name: value for name, value in query.items() if value}))
 
 
 def _deployment(each: DeploymentRow) -> Markup:
@@ -197,12 +197,12 @@ def _traffic(traffic: Traffic) -> tuple[str, ...]:
 
 
 def routes(page: StatusPage) -> Markup:
-    """Return the routes with their targets; nothing where the table has none."""
+    """Return the routes with their targets; empty if the configuration has no routes."""
     if not page.routes:
         return Markup()
     caption = (
-        "The worst first. Targets stand in the order of the config file; a share is that of the requests that come to a"
-        " target first, if weights decide it."
+        "The worst first. Targets stand in the order of the config file; a share is the part of the requests that go"
+        " to a target first, if the strategy uses weights."
     )
     parts = [table(caption, _ROUTES, map(_route, page.routes))]
     if len(page.routes) < page.routes_found:
@@ -213,18 +213,18 @@ def routes(page: StatusPage) -> Markup:
 def _route(each: RouteRow) -> Markup:
     count = each.count
     words, colour = _ROUTE_STATES[each.state]
-    told = element("span", words, class_=f"state {colour}")
+    badge = element("span", words, class_=f"state {colour}")
     if each.skipped:
-        told = joined((told, element("small", f"{each.skipped} of {counted(count, 'target')} skipped")))
+        badge = joined((badge, element("small", f"{each.skipped} of {counted(count, 'target')} skipped")))
     elif each.state:
-        told = joined((told, element("small", f"{each.up} of {counted(count, 'target')} up")))
+        badge = joined((badge, element("small", f"{each.up} of {counted(count, 'target')} up")))
     items = [element("li", _route_target(target)) for target in each.targets]
     more = [element("li", f"{each.more} more")] if each.more else []
     last = [element("li", fallback) for fallback in each.fallbacks]
     targets = element("ol", *items, *more, class_="plain")
     if last:
         targets = joined((targets, element("ul", *last, class_="plain")))
-    return row(_ROUTES, name(each.name), each.team or "all", each.policy.replace("_", " "), told, targets)
+    return row(_ROUTES, name(each.name), each.team or "all", each.policy.replace("_", " "), badge, targets)
 
 
 _ROUTE_STATES: Final[Mapping[RouteState, tuple[str, str]]] = {
@@ -240,7 +240,7 @@ def _route_target(target: TargetOfRoute) -> Markup:
     badge = state(target.health)
     some = f" {target.up} of {target.deployments} deployments available" if target.deployments > 1 else ""
     why = element("small", f"skipped: {target.why}") if target.why else Markup()
-    # A target that is out of service may well be up.
+    # A target that is out of service may still be up.
     shown = Markup() if target.why and target.health not in SKIPPED else badge
     return joined((name(target.name), f"{share} ", shown, some, why))
 
@@ -264,10 +264,10 @@ def _group(group: GroupRow, linked: bool) -> Markup:
 
 
 def limits(page: StatusPage) -> Markup:
-    """Return limits and budgets; nothing where the table has none."""
+    """Return limits and budgets; empty if the configuration has none."""
     if not page.limits:
         return Markup()
-    parts = [table("Those that are used most.", _LIMITS, (_limit(view) for view in page.limits))]
+    parts = [table("The limits with the highest use.", _LIMITS, (_limit(view) for view in page.limits))]
     if page.limits_more:
         more = f"{counted(page.limits_more, 'more limit')}: see "
         parts.append(
@@ -281,15 +281,15 @@ def _limit(view: LimitView) -> Markup:
     unit = "USD" if view.unit is Unit.USD else view.unit.value
     does = f"{view.then} at {view.at:.0%}" if view.kind is LimitKind.BUDGET else ""
     if view.burst is not None:
-        does = f"{_amount(view.unit, view.burst)} in one go"
+        does = f"{_amount(view.unit, view.burst)} in one burst"
     what = joined((f"{_amount(view.unit, view.limit)} {unit} {period}", element("small", does) if does else ""))
     share = min(1.0, max(0.0, view.ratio))
     label = f"{view.ratio:.0%} used"
     bar = element("meter", label, min="0", max="1", high="0.8", optimum="0", value=f"{share:.3f}", aria_label=label)
     used = f"{_amount(view.unit, view.used)} {unit}"
-    told = element("span", "✕ reached", class_="state bad") if view.reached else Markup()
+    badge = element("span", "✕ reached", class_="state bad") if view.reached else Markup()
     ends = "" if view.ends is None else moment(view.ends)
-    return row(_LIMITS, name(view.scope), what, used, joined((bar, f" {view.ratio:.0%} ", told)), ends)
+    return row(_LIMITS, name(view.scope), what, used, joined((bar, f" {view.ratio:.0%} ", badge)), ends)
 
 
 def _amount(unit: Unit, amount: int) -> str:
@@ -297,43 +297,43 @@ def _amount(unit: Unit, amount: int) -> str:
 
 
 def workers(page: StatusPage) -> Markup:
-    """Return the workers; nothing where one process serves."""
+    """Return the workers; empty if the gateway is one process."""
     if page.workers is None:
         return Markup()
-    in_force = page.view.snapshot.digest
-    rows = [row(_WORKERS, each.name, _digest(each.digest, in_force), f"{each.in_flight:,}") for each in page.workers]
+    current = page.view.snapshot.digest
+    rows = [row(_WORKERS, each.name, _digest(each.digest, current), f"{each.in_flight:,}") for each in page.workers]
     return section("workers", "Workers", table("Processes that take requests.", _WORKERS, rows))
 
 
-def _digest(digest: str, in_force: str) -> Markup:
+def _digest(digest: str, current: str) -> Markup:
     shown = element("code", digest[:12])
-    return shown if digest == in_force else joined((shown, element("small", "not the current one")))
+    return shown if digest == current else joined((shown, element("small", "not the current one")))
 
 
 def reloads(page: StatusPage) -> Markup:
-    """Return the last reloads of the table."""
+    """Return the last reloads of the configuration."""
     if not page.reloads:
-        return section("reloads", "Reloads", note("The table has not been reloaded since the start."))
+        return section("reloads", "Reloads", note("The configuration has not been reloaded since the start."))
     return section("reloads", "Reloads", table("The newest first.", _RELOADS, map(_reload, page.reloads)))
 
 
 def _reload(past: PastReload) -> Markup:
-    lines = past.problems or past.changes or ("nothing in the table itself",)
-    told = element("ul", *(element("li", line) for line in lines), class_="plain")
+    lines = past.problems or past.changes or ("nothing in the config file itself",)
+    changes = element("ul", *(element("li", line) for line in lines), class_="plain")
     result = ("✕ refused", "bad") if past.problems else ("✓ taken", "good")
     badge = element("span", result[0], class_=f"state {result[1]}")
-    return row(_RELOADS, moment(past.when), badge, element("code", past.digest[:12]), told)
+    return row(_RELOADS, moment(past.when), badge, element("code", past.digest[:12]), changes)
 
 
 def failures(page: StatusPage) -> Markup:
     """Return the last failed requests."""
     if not page.failures:
         return section("failures", "Failed requests", note("None since the start."))
-    caption = "The newest first: the last that failed, and fewer of those that were refused for what the client did."
+    caption = "The newest first: the last requests that failed, and fewer of those refused because of the client."
     rows = list(_failures(page.failures))
     parts = [table(caption, _FAILURES, rows[:MOST_OPEN])]
     if older := rows[MOST_OPEN:]:
-        inner = table("Those before them.", _FAILURES, older)
+        inner = table("Older failed requests.", _FAILURES, older)
         parts.append(element("details", element("summary", f"{len(older)} older"), inner, id="older-failures"))
     return section("failures", "Failed requests", *parts)
 
@@ -341,7 +341,7 @@ def failures(page: StatusPage) -> Markup:
 def _failures(failed: Sequence[FailedRequest]) -> Iterator[Markup]:
     seen: dict[str, int] = {}
     for request in failed:
-        # Clients choose the ids of requests, the same one twice if they like.
+        # Clients choose the ids of requests and may use one twice.
         row_id = f"r-{round(1000 * request.when)}-{request.request_id}"
         seen[row_id] = seen.get(row_id, 0) + 1
         yield _failure(request, row_id if seen[row_id] == 1 else f"{row_id}-{seen[row_id]}")
@@ -385,16 +385,16 @@ def _attempts(request: FailedRequest) -> str:
         return "no deployment was called"
     last = request.attempts[-1]
     count = counted(len(request.attempts) + request.more, "attempt")
-    summary = joined((f"{count}: ", name(last.deployment), f" {_told(last)}"))
+    summary = joined((f"{count}: ", name(last.deployment), f" {_outcome_text(last)}"))
     items = [element("li", _attempt(each)) for each in request.attempts]
     more = [element("li", f"{request.more} more")] if request.more else []
     return element("details", element("summary", summary), element("ol", *items, *more, class_="plain"))
 
 
-def _told(attempt: FailedAttempt) -> str:
-    return attempt.outcome if attempt.status is None else f"{attempt.outcome} ({attempt.status})"
+def _outcome_text(failed: FailedAttempt) -> str:
+    return failed.outcome if failed.status is None else f"{failed.outcome} ({failed.status})"
 
 
-def _attempt(attempt: FailedAttempt) -> Markup:
-    what = f": {_told(attempt)} after {span(attempt.milliseconds / 1000)}"
-    return joined((name(attempt.deployment), what, element("br") if attempt.message else "", attempt.message))
+def _attempt(failed: FailedAttempt) -> Markup:
+    what = f": {_outcome_text(failed)} after {span(failed.milliseconds / 1000)}"
+    return joined((name(failed.deployment), what, element("br") if failed.message else "", failed.message))

@@ -1,7 +1,7 @@
-"""What requests of the last minutes took: counts and quantiles, of all together and of each deployment.
+"""Counts and quantiles of the requests of the last minutes, for all requests and for each deployment.
 
-A deployment that was called lately takes `MINUTES` arrays of `_WIDTH` numbers, 3 KB, whatever it is sent; a finished
-request costs 1 us for each attempt. Of a minute that is over nothing moves.
+A deployment that was called recently takes `MINUTES` arrays of `_WIDTH` numbers, 3 KB, whatever it is sent. A finished
+request costs 1 us for each attempt. The counts of a past minute no longer change.
 """
 
 from array import array
@@ -17,10 +17,10 @@ from proxy.request_outcomes import FAULTLESS
 from proxy.request_record import OTHER, Outcome, RequestRecord
 
 MINUTES: Final = 5
-"""Minutes that are kept, the running one included."""
+"""Minutes that are stored, the current one included."""
 
 MOST: Final = 4096
-"""Deployments that are counted apart; a table may have more, and many tables certainly do."""
+"""Deployments that have their own counts; a configuration may have more."""
 
 BOUNDS: Final = tuple(round(0.01 * 1.4**step, 6) for step in range(33))
 """Upper bounds of the classes of times, in seconds: 10 ms to 8 minutes, each 40 % longer than the one before."""
@@ -34,13 +34,13 @@ _PROMPT: Final = _FIRST_SPAN + 2
 _CACHED: Final = _PROMPT + 1
 _WIDTH: Final = _CACHED + 1
 _NOTHING: Final = bytes(8 * _WIDTH)
-_NEVER: Final = -(10**9)
+_NO_MINUTE: Final = -(10**9)
 
 FAILED: Final[frozenset[Outcome]] = frozenset({"upstream_error", "timeout", "truncated", "error"})
-"""Outcomes that a vendor or the gateway is to blame for."""
+"""Outcomes that are caused by a vendor or the gateway."""
 
 REFUSED: Final[frozenset[Outcome]] = frozenset({"client_error", "denied", "limited"})
-"""Outcomes that the client or its limits are to blame for."""
+"""Outcomes that are caused by the client or its limits."""
 
 _FAULTS: Final = frozenset(kind.value for kind in COOLDOWN_KINDS)
 
@@ -49,12 +49,12 @@ Span = tuple[float, float]
 """The shortest and the longest of some measured times, in seconds."""
 
 UNMEASURED: Final[Span] = (0.0, 0.0)
-"""The span of no times."""
+"""The span if no time was measured."""
 
 
 class MeasuredTimes:
-    """Base of counts with times of requests: in `durations` and `firsts` the numbers by classes of BOUNDS, and the
-    shortest and the longest time of each."""
+    """A base class of counts with times of requests. `durations` and `firsts` count times by the classes of BOUNDS; the
+    spans are the shortest and the longest time."""
 
     __slots__ = ()
 
@@ -74,10 +74,13 @@ class MeasuredTimes:
 
 @dataclass(frozen=True, slots=True)
 class RecentUse(MeasuredTimes):
-    """Counts of the last minutes. `errors` are those that a vendor or the gateway is to blame for, `refused` those of
-    clients, `tokens` generated ones; `durations` and `firsts` are the numbers in the classes of BOUNDS, without the
-    empty ones at the end, with their spans. `prompt` are tokens of prompts, of which `cached` came from the vendor's
-    cache."""
+    """Counts of the last minutes.
+
+    `errors` are requests that failed because of a vendor or the gateway, `refused` because of the client; `tokens` are
+    generated tokens. `durations` and `firsts` count times by the classes of BOUNDS, without empty classes at the end;
+    their spans are the shortest and the longest time. `prompt` are prompt tokens, of which `cached` came from the
+    vendor's cache.
+    """
 
     requests: int = 0
     errors: int = 0
@@ -92,7 +95,7 @@ class RecentUse(MeasuredTimes):
 
     @property
     def cached_share(self) -> float | None:
-        """The share of the prompts' tokens that came from the vendor's cache; `None` without any."""
+        """The share of the prompt tokens that came from the vendor's cache; `None` if there were no prompt tokens."""
         return self.cached / self.prompt if self.prompt else None
 
 
@@ -100,7 +103,7 @@ NO_USE: Final = RecentUse()
 
 
 def sum_of(uses: Sequence[RecentUse]) -> RecentUse:
-    """Return the counts of several as one."""
+    """Return the sum of several counts."""
     if len(uses) == 1:
         return uses[0]
     return RecentUse(
@@ -118,25 +121,25 @@ def sum_of(uses: Sequence[RecentUse]) -> RecentUse:
 
 
 def span_of(spans: Iterable[Span]) -> Span:
-    """Return the span of the times of several."""
+    """Return the smallest span that includes all spans."""
     measured = [span for span in spans if span != UNMEASURED]
     return (min(span[0] for span in measured), max(span[1] for span in measured)) if measured else UNMEASURED
 
 
-def add_to_span(row: "array[float]", place: int, seconds: float) -> None:
-    """Widen the span at a place of an array, UNMEASURED before the first time, by a measured time."""
-    most = row[place + 1]
+def add_to_span(row: "array[float]", index: int, seconds: float) -> None:
+    """Widen the span at an index of an array by a measured time. The span is UNMEASURED before the first time."""
+    most = row[index + 1]
     if seconds > most:
-        row[place + 1] = seconds
+        row[index + 1] = seconds
         if not most:
-            row[place] = seconds
-    elif seconds < row[place]:
-        row[place] = seconds
+            row[index] = seconds
+    elif seconds < row[index]:
+        row[index] = seconds
 
 
 @dataclass(frozen=True, slots=True)
 class RecentUses:
-    """Counts of the last `seconds`, of `whole` requests and of the calls of each deployment, by label."""
+    """Counts of the last `seconds`: of `whole` requests, and of the calls of each deployment by label."""
 
     seconds: float = 0.0
     whole: RecentUse = NO_USE
@@ -147,8 +150,8 @@ NO_USES: Final = RecentUses()
 
 
 def quantile(counts: Sequence[int], share: float, span: Span = UNMEASURED) -> float | None:
-    """Return the seconds that a share of the counted times stayed below, interpolated in the part of its class that is
-    within the `span` of all; `None` of none. A time beyond the last bound counts as that bound."""
+    """Return a quantile of the counted times in seconds, `None` if nothing was counted. It is interpolated in the part
+    of its class that is within `span`, the span of all times. A time beyond the last bound counts as that bound."""
     rank, below, start = share * sum(counts), 0, 0.0
     least, most = span
     for count, end in zip(counts, BOUNDS, strict=False):
@@ -160,48 +163,48 @@ def quantile(counts: Sequence[int], share: float, span: Span = UNMEASURED) -> fl
 
 
 def summed(found: Iterable[RecentUses]) -> RecentUses:
-    """Return the counts of several processes as one."""
+    """Return the sum of the counts of several processes."""
     every = list(found)
     parts: dict[str, list[RecentUse]] = {}
     for uses in every:
         for label, use in uses.deployments.items():
             parts.setdefault(label, []).append(use)
-    deployments = {label: sum_of(those) for label, those in parts.items()}
+    deployments = {label: sum_of(parts_of_label) for label, parts_of_label in parts.items()}
     seconds = max((uses.seconds for uses in every), default=0.0)
     return RecentUses(seconds, sum_of([uses.whole for uses in every]), deployments)
 
 
 class MinuteRing:
-    """Counts of the last minutes, each minute in an array that is used again MINUTES later."""
+    """Counts of the last minutes. Each minute has an array, which is reused MINUTES later."""
 
     __slots__ = ("_minutes", "_rows")
 
     def __init__(self) -> None:
-        self._minutes = [_NEVER] * MINUTES
+        self._minutes = [_NO_MINUTE] * MINUTES
         self._rows: list[array[float]] = [array("d") for _ in range(MINUTES)]
 
     def at(self, minute: int) -> "array[float]":
         """Return the array of a minute."""
-        place = minute % MINUTES
-        if self._minutes[place] != minute:
-            # In this order, since another thread may read.
-            self._rows[place] = array("d", _NOTHING)
-            self._minutes[place] = minute
-        return self._rows[place]
+        index = minute % MINUTES
+        if self._minutes[index] != minute:
+            # The order matters, because another thread may read.
+            self._rows[index] = array("d", _NOTHING)
+            self._minutes[index] = minute
+        return self._rows[index]
 
     @property
     def newest(self) -> int:
-        """The last minute with counts."""
+        """The last minute that has counts."""
         return max(self._minutes)
 
     def since(self, minute: int) -> RecentUse | None:
-        """Return the counts since a minute began; None where there are none."""
-        kept = [row for then, row in zip(self._minutes, self._rows, strict=True) if then >= minute]
-        if not kept:
+        """Return the counts since the start of a minute; `None` if there are none."""
+        rows = [row for then, row in zip(self._minutes, self._rows, strict=True) if then >= minute]
+        if not rows:
             return None
-        total = [int(sum(column)) for column in zip(*kept, strict=True)]
+        total = [int(sum(column)) for column in zip(*rows, strict=True)]
         times = (_trimmed(total[_DURATION:_FIRST]), _trimmed(total[_FIRST:_DURATION_SPAN]))
-        duration, first = (span_of((row[at], row[at + 1]) for row in kept) for at in (_DURATION_SPAN, _FIRST_SPAN))
+        duration, first = (span_of((row[at], row[at + 1]) for row in rows) for at in (_DURATION_SPAN, _FIRST_SPAN))
         counts = (total[_REQUESTS], total[_ERRORS], total[_REFUSED], total[_TOKENS])
         return RecentUse(*counts, *times, duration, first, total[_PROMPT], total[_CACHED])
 
@@ -213,19 +216,19 @@ def _trimmed(counts: list[int]) -> tuple[int, ...]:
 
 
 class RecentRequests:
-    """Counts finished requests and their attempts. `clock` gives the seconds that records are written in."""
+    """Counts finished requests and their attempts. `clock` returns the seconds that records use."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._started = clock()
         self._whole = MinuteRing()
         self._deployments: dict[str, MinuteRing] = {}
-        self._minute = _NEVER
+        self._minute = _NO_MINUTE
         self._rows: dict[str, array[float]] = {}
         self._row = array("d")
 
     def add(self, record: RequestRecord, cost: float | None) -> None:
-        """Count a finished request. One that was shed is not: shedding has to be cheap, and has a metric."""
+        """Count a finished request. A shed request is not counted: shedding has to be cheap, and it has a metric."""
         outcome = record.outcome
         if outcome == "shed":
             return
@@ -258,8 +261,8 @@ class RecentRequests:
             _add_times(row, attempt.started, first, attempt.finished or record.finished)
 
     def uses(self) -> RecentUses:
-        """Return the counts of the last minutes. Of a thousand deployments it takes 25 ms, and may be called in another
-        thread: a request that ends meanwhile is counted in part."""
+        """Return the counts of the last minutes. For a thousand deployments this takes 25 ms. It may be called on
+        another thread: a request that ends meanwhile is counted in part."""
         now = self._clock()
         oldest = _oldest(int(now // 60))
         found = {label: ring.since(oldest) for label, ring in list(self._deployments.items())}
@@ -268,14 +271,14 @@ class RecentRequests:
         return RecentUses(seconds, self._whole.since(oldest) or NO_USE, used)
 
     def _begin(self, minute: int) -> None:
-        """Count for another minute from now on, and forget the deployments that are not called any more."""
+        """Make another minute the counted one, and remove the deployments that are no longer called."""
         self._minute, self._rows, self._row = minute, {}, self._whole.at(minute)
         oldest = _oldest(minute)
         for label in [label for label, ring in self._deployments.items() if ring.newest < oldest]:
             del self._deployments[label]
 
     def _row_of(self, label: str) -> "array[float]":
-        """Return the array of a deployment for the running minute, found once in it."""
+        """Return the array of a deployment for the current minute. It is looked up once a minute."""
         ring = self._deployments.get(label)
         if ring is None:
             known = label if len(self._deployments) < MOST else OTHER
@@ -285,12 +288,12 @@ class RecentRequests:
 
 
 def _oldest(minute: int) -> int:
-    """Return the first of the minutes that are kept in the given one."""
+    """Return the oldest minute of the window that ends with the given one."""
     return minute - MINUTES + 1
 
 
 def _tokens_of(usage: Usage | None) -> tuple[int, int, int]:
-    """Return the tokens of the response, of the prompt, and of the prompt's part from the vendor's cache."""
+    """Return the completion tokens, the prompt tokens, and the prompt tokens from the vendor's cache."""
     if usage is None:
         return 0, 0, 0
     details = usage.prompt_details

@@ -1,6 +1,6 @@
-"""The last reloads of the table: when, with what result, and what changed.
+"""The last reloads of the configuration: when they were, their result, and the changes.
 
-What changed between two tables, by name: never a value, since any may be a secret. Pure.
+Changes between two configurations are given by name, never by value, because any value may be a secret. Pure.
 """
 
 from collections import deque
@@ -15,31 +15,32 @@ from config.problem import Problem
 from config.table.table_schema import GatewayConfig
 
 MOST_CHANGES: Final = 50
-"""Changes of one reload that are named."""
+"""Changes of one reload that are listed."""
 
-_NAMED: Final[Mapping[str, str]] = {
+_NAMED_SECTIONS: Final[Mapping[str, str]] = {
     "vendors": "vendor",
     "models": "model",
     "routes": "route",
     "teams": "team",
     "plugins": "plugin",
 }
-"""The parts of a table that have entries by name, with what one of them is."""
+"""The sections of a configuration with named entries, and the noun for one entry."""
 
 
-def table_changes(before: GatewayConfig, after: GatewayConfig, needs_restart: Collection[str] = ()) -> tuple[str, ...]:
-    """Return the changes, a line each; how many more there are stands for those beyond MOST_CHANGES. Those that
-    `needs_restart` names come first and say so: without a change of the table a ledger may come or go too."""
-    every = chain(
+def config_changes(before: GatewayConfig, after: GatewayConfig, needs_restart: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the changes, one line each; a last line counts the changes beyond MOST_CHANGES. Changes named in
+    `needs_restart` come first and carry a note. They may come without a change of the configuration, for example if a
+    ledger is added or removed."""
+    lines = chain(
         (f"{name} changed (needs a restart)" for name in needs_restart), _changes(before, after, needs_restart)
     )
-    named = list(islice(every, MOST_CHANGES))
-    more = sum(1 for _ in every)
+    named = list(islice(lines, MOST_CHANGES))
+    more = sum(1 for _ in lines)
     return (*named, f"and {more} more") if more else tuple(named)
 
 
 def _changes(before: GatewayConfig, after: GatewayConfig, listed: Collection[str]) -> Iterator[str]:
-    for part, entry in _NAMED.items():
+    for part, entry in _NAMED_SECTIONS.items():
         yield from _entries(entry, getattr(before, part), getattr(after, part))
     for part in ("server", "defaults"):
         keys = _keys(getattr(before, part), getattr(after, part))
@@ -64,13 +65,13 @@ def _keys(before: BaseModel, after: BaseModel) -> list[str]:
 MOST_RELOADS: Final = 20
 
 MOST_PROBLEMS: Final = 20
-"""Problems of one refused table that are kept."""
+"""Problems of one refused configuration that are stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReloadResult:
-    """The digest in force after a reload, the problems for which the new table was refused, and the settings of the new
-    table that are not in force before a restart."""
+    """The result of a reload: the digest of the configuration that is current afterwards, the problems for which the
+    new configuration was refused, and the settings of the new configuration that take effect only after a restart."""
 
     digest: str
     problems: tuple[Problem, ...] = ()
@@ -79,8 +80,8 @@ class ReloadResult:
 
 @dataclass(frozen=True, slots=True)
 class PastReload:
-    """A reload: when in unix seconds, the digest in force after it, and what changed; `problems` are those for which
-    the new table was refused."""
+    """A past reload: its time in unix seconds, the digest of the configuration that was current afterwards, and the
+    changes. `problems` are the reasons if the new configuration was refused."""
 
     when: float
     digest: str
@@ -89,42 +90,42 @@ class PastReload:
 
     @property
     def result(self) -> str:
-        """What became of it, in a word."""
+        """The result in one word."""
         return "refused" if self.problems else "taken"
 
 
 class ReloadHistory:
-    """Keeps the last reloads. `wall` returns unix seconds."""
+    """Stores the last reloads. `wall` returns unix seconds."""
 
     def __init__(self, wall: Callable[[], float]) -> None:
         self._wall = wall
-        self._kept: deque[PastReload] = deque(maxlen=MOST_RELOADS)
+        self._reloads: deque[PastReload] = deque(maxlen=MOST_RELOADS)
 
     def taken(
         self, before: GatewayConfig, after: GatewayConfig, digest: str, needs_restart: Sequence[str] = ()
     ) -> None:
-        """Keep a reload that put a table in force, but for settings that need a restart."""
-        self._kept.append(PastReload(self._wall(), digest, table_changes(before, after, needs_restart)))
+        """Store a reload that replaced the configuration, except for settings that need a restart."""
+        self._reloads.append(PastReload(self._wall(), digest, config_changes(before, after, needs_restart)))
 
     def refused(self, digest: str, problems: Sequence[Problem]) -> None:
-        """Keep a reload that changed nothing."""
-        told = tuple(str(problem) for problem in problems[:MOST_PROBLEMS])
-        self._kept.append(PastReload(self._wall(), digest, (), told))
+        """Store a reload that changed nothing."""
+        texts = tuple(str(problem) for problem in problems[:MOST_PROBLEMS])
+        self._reloads.append(PastReload(self._wall(), digest, (), texts))
 
     @property
     def newest(self) -> tuple[PastReload, ...]:
-        """The reloads that are kept, the newest first."""
-        return tuple(reversed(self._kept))
+        """The stored reloads, the newest first."""
+        return tuple(reversed(self._reloads))
 
 
-class ReloadableTable(Protocol):
-    """The table in force, as the operator's listener needs it."""
+class ReloadableConfig(Protocol):
+    """The current configuration, as the operator's listener needs it."""
 
     history: ReloadHistory
 
     @property
     def warnings(self) -> Sequence[Problem]:
-        """The warnings of the table in force."""
+        """The warnings of the current configuration."""
 
     async def reload(self) -> ReloadResult:
-        """Load the table again."""
+        """Load the configuration again."""

@@ -1,7 +1,7 @@
 """The states of deployments, of routes with their targets, and of the gateway as a whole.
 
-A route has no state of its own: it is made of those of the deployments that its targets lead to. The gateway is well if
-a restart would work and no name fails. Pure.
+A route has no state of its own: its state follows from the states of the deployments that its targets lead to. The
+gateway is well if a restart would work and no name fails. Pure.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,11 +20,11 @@ from proxy.routing.route_settings import FALLBACKS
 from proxy.routing.snapshot import ANYONE, Route, RouteMember, Snapshot, Team
 
 MOST_TARGETS: Final = 20
-"""Targets of a route that are shown, in the order of the table: the first are those that matter."""
+"""Targets of a route that are shown, in the order of the config file: the first ones matter most."""
 
 
 class Health(IntEnum):
-    """The states of a deployment as the page names them; the greater the worse."""
+    """The states of a deployment as the page names them, in order of severity."""
 
     UP = 0
     LIMITED = 1
@@ -45,7 +45,8 @@ SKIPPED: Final = frozenset({Health.COOLING, Health.OPEN, Health.OUT_OF_SERVICE})
 """States in which a deployment is not called."""
 
 FEWEST_CALLS: Final = 5
-"""Calls of the last minutes of which more than half have to fail for a deployment to be FAILING."""
+"""Calls in the last minutes below which a deployment is never FAILING. It is FAILING if more than half of its calls
+fail."""
 
 
 def health_of(status: ProcessStatus, target: Target) -> Health:
@@ -63,20 +64,21 @@ def health_of(status: ProcessStatus, target: Target) -> Health:
 
 
 def _mostly_fails(use: RecentUse) -> bool:
-    """Return whether more than half of the calls failed, of enough."""
+    """Return whether there were enough calls and more than half of them failed."""
     return use.requests >= FEWEST_CALLS and 2 * use.errors > use.requests
 
 
 def _holds_back(limited: Limited) -> bool:
-    """Return whether requests wait for a limit, or would, or it was learned: the operator's own is no state."""
+    """Return whether the limit holds requests back now, or was learned. A limit that the operator set is not a state by
+    itself."""
     return limited.why != "operator" or limited.waiting > 0 or limited.in_flight >= limited.limit
 
 
 @dataclass(frozen=True, slots=True)
 class TargetOfRoute:
-    """One target of a route: `share` of the requests that come to it first by the weights (None: not by weights),
-    `health` the best state of its `deployments`, of which `up` may be called. `why` it is skipped, in words (empty: it
-    is not)."""
+    """One target of a route. `share` is the share of the requests that go to it first by the weights, `None` if the
+    route has no weights. `health` is the best state of its `deployments`, of which `up` may be called. `why` is the
+    reason why the target is skipped, empty if it is not."""
 
     name: str
     share: float | None
@@ -87,13 +89,13 @@ class TargetOfRoute:
 
     @property
     def serves(self) -> bool:
-        """Whether most of its calls are expected to succeed."""
+        """Whether most calls of this target are expected to succeed."""
         return not self.why and self.health <= Health.LIMITED
 
 
 class RouteState(IntEnum):
-    """The states of a route; the greater the worse. IN_PART: some targets are not up. FAILING: none is up.
-    DOWN: all are skipped."""
+    """The states of a route, in order of severity. IN_PART: some targets are not up. FAILING: no target is up. DOWN:
+    all targets are skipped."""
 
     UP = 0
     IN_PART = 1
@@ -103,9 +105,9 @@ class RouteState(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class RouteRow:
-    """A route of the config file, or of a team's own: its strategy, its targets, of which `more` are left out, and its
-    fallbacks after a failure of a kind, in words. `count`, `skipped` and `up` count the targets of the resolved
-    route: of this one, unless its only target is a route."""
+    """A route of the config file or of a team: its strategy, its targets, of which `more` are left out, and its
+    fallbacks by kind of failure, in words. `count`, `skipped` and `up` count the targets of the resolved route. The
+    resolved route is the route itself, unless its only target is a route."""
 
     name: str
     team: str
@@ -119,7 +121,7 @@ class RouteRow:
 
     @property
     def state(self) -> RouteState:
-        """Its state, by the targets of the resolved route: an alias has the state of its route."""
+        """The state, by the targets of the resolved route: an alias has the state of its route."""
         if self.skipped == self.count:
             return RouteState.DOWN
         if not self.up:
@@ -155,7 +157,8 @@ def _row(snapshot: Snapshot, status: ProcessStatus, route: Route, team: Team) ->
 
 
 def _stands_for(snapshot: Snapshot, team: Team, route: Route) -> Route:
-    """Return the route that an alias resolves to, however many aliases lie between; the route itself if it is none."""
+    """Return the route that an alias resolves to through any number of aliases; the route itself if it is not an
+    alias."""
     while len(route.members) == 1 and (inner := inner_route(snapshot, team, route.members[0].name)) is not None:
         route = inner
     return route
@@ -188,7 +191,7 @@ _REASONS: Final = 3
 
 
 def _reasons(status: ProcessStatus, states: Mapping[str, Health]) -> Iterator[str]:
-    """Yield why each deployment of a target is not called; the last counts those left out."""
+    """Yield the reason why each deployment of a target is not called; the last line counts the deployments left out."""
     every = list(states)
     for label in every[:_REASONS]:
         if states[label] is Health.OUT_OF_SERVICE:
@@ -204,9 +207,9 @@ def _reasons(status: ProcessStatus, states: Mapping[str, Health]) -> Iterator[st
 
 
 def failing_names(snapshot: Snapshot, status: ProcessStatus, routes: Iterable[RouteRow]) -> list[str]:
-    """Return the names of which most requests fail, sorted: routes of which no target is up, and models of which no
-    deployment is. A team's own route is named with its team. One that is out of service by the operator's own word
-    fails too."""
+    """Return the names for which most requests fail, sorted: routes with no target up, and models with no deployment
+    up. The name of a team's own route includes the team. A name that the operator took out of service also counts as
+    failing."""
     failing = {
         f"{row.name} of team {row.team}" if row.team else row.name for row in routes if row.state >= RouteState.FAILING
     }
@@ -224,7 +227,7 @@ MOST_NAMES: Final = 5
 
 
 class Level(IntEnum):
-    """How a gateway is; the greater the worse. WELL: a restart would work, and no name fails."""
+    """The state of a gateway, in order of severity. WELL: a restart would work, and no name fails."""
 
     WELL = 0
     TROUBLED = 1
@@ -233,8 +236,8 @@ class Level(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class GatewayState:
-    """How a gateway is, and the `reasons` if it is not well, each a clause. `failing` are the names of which no target
-    is up; `refused` are the problems for which the config file on disk was refused, empty if it was not."""
+    """The state of a gateway, and the `reasons` if it is not well, each a clause. `failing` are the names with no
+    target up; `refused` are the problems for which the config file on disk was refused, empty if it was accepted."""
 
     level: Level
     reasons: Sequence[str]
@@ -245,8 +248,8 @@ class GatewayState:
 def gateway_state(
     view: GatewayView, health: Mapping[str, Health], routes: Iterable[RouteRow], reloads: Sequence[PastReload]
 ) -> GatewayState:
-    """Return the state of a gateway: `health` by deployment, `reloads` with the newest first. The config file is read
-    when it changes and at each reload; the newest reload knows it as it is."""
+    """Return the state of a gateway. `health` is by deployment; `reloads` has the newest first. The config file is read
+    at each change and at each reload, so the newest reload reflects the file on disk."""
     failing = failing_names(view.snapshot, view.status, routes)
     refused = reloads[0].problems if reloads else ()
     reasons = list(_troubles(health, failing, refused))

@@ -1,4 +1,4 @@
-"""The status of the gateway for its operator, whether it runs as one process or as several."""
+"""The status of the gateway for its operator, for one process or for several."""
 
 import asyncio
 import time
@@ -33,15 +33,15 @@ from proxy.telemetry.log_writer import LineWriter
 from proxy.version import VERSION
 
 MOST_TEAMS: Final = 20
-"""Teams that are named where one is asked for that does not exist."""
+"""Teams that are listed if a request names a team that does not exist."""
 
 MOST_NAME: Final = 200
-"""Characters of a name that are compared with others."""
+"""Characters of a name that are compared with the names of teams."""
 
 
 class DeploymentState(IntEnum):
-    """The circuit of a deployment if it is not closed; the greater the worse. COOLING is a cooldown that the vendor
-    requested, OPEN is due to its failures."""
+    """The circuit of a deployment if it is not closed, in order of severity. COOLING is a cooldown that the vendor
+    requested; OPEN is caused by failures of the deployment."""
 
     HALF_OPEN = 1
     COOLING = 2
@@ -49,36 +49,40 @@ class DeploymentState(IntEnum):
 
 
 class StatusSource(Protocol):
-    """What the operators' endpoints show of a gateway, in however many processes."""
+    """The source of the data of the operator's endpoints, for any number of processes."""
 
     @property
     def ready(self) -> bool:
-        """Return whether it takes requests."""
+        """Whether the gateway takes requests."""
 
     async def view(self) -> "GatewayView":
-        """Return what the status page shows."""
+        """Return the data of the status page."""
 
     async def limits(self, team: str | None) -> dict[str, object]:
-        """Return what is left of the limits that are used most, or of those of a team, as JSON values."""
+        """Return the remaining amounts of the limits with the highest use, or of the limits of a team, as JSON
+        values."""
 
     async def usage(self, query_string: str) -> UsageResponse:
-        """Return the answer of `GET /usage`, of all teams."""
+        """Return the response to `GET /usage` for all teams."""
 
     @property
     def exposition(self) -> CachedExposition:
-        """The metrics in Prometheus' text format."""
+        """The metrics in the text format of Prometheus."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessStatus:
-    """The status of one process. `unavailable` are its deployments with an open circuit breaker or a cooldown, with the
-    seconds until they may be called; `last_failures` the last failure of each deployment that had one; `limited` those
-    with a concurrency limit; `shared` the state of its link to the other processes: off, up or alone; `model_lists` the
-    vendors' own lists of models that the config file has fetched; `limits` those that are used most, and
-    `limits_alone` whether they are divided as was last known, since Redis or the coordinator does not answer;
-    `limits_evicted` what to do about a Redis that may evict them; `states` are those of deployments whose circuit is
-    not closed; `recent` counts the last minutes; `failed` are the last failed requests,
-    newest first; `hour` is the last hour by minute."""
+    """The status of one process.
+
+    `unavailable` has the deployments with an open circuit or a cooldown, and the seconds until they may be called;
+    `last_failures` the last failure of each deployment that had one; `states` the deployments whose circuit is not
+    closed; `limited` the deployments with a concurrency limit. `shared` is the state of the link to the other
+    processes: off, up or alone. `model_lists` are the vendors' own lists of models that were fetched for the config
+    file. `limits` are the limits with the highest use. `limits_alone` is true if Redis or the coordinator does not
+    respond; the limits are then divided as they were last known. `limits_evicted` contains advice if Redis may evict
+    the limits, empty otherwise. `recent` counts the last minutes; `failed` are the last failed requests, newest first;
+    `hour` is the last hour by minute.
+    """
 
     ready: bool
     in_flight: int
@@ -100,7 +104,7 @@ class ProcessStatus:
 
 @dataclass(frozen=True, slots=True)
 class WorkerNow:
-    """A worker that serves: its name, the digest of its table, and its requests in flight."""
+    """A worker that serves: its name, the digest of its configuration, and its requests in flight."""
 
     name: str
     digest: str
@@ -112,8 +116,8 @@ class WorkerNow:
 
 @dataclass(frozen=True, slots=True)
 class GatewayView:
-    """What operators see of a gateway at a moment. `since` is when it started and `now` this moment, in unix seconds;
-    `workers` are None where one process serves."""
+    """The state of a gateway at one time. `since` is its start and `now` the current time, both in unix seconds;
+    `workers` is `None` if the gateway is one process."""
 
     snapshot: Snapshot
     status: ProcessStatus
@@ -124,9 +128,10 @@ class GatewayView:
 
 
 def combined(statuses: Iterable[ProcessStatus]) -> ProcessStatus:
-    """Combine the statuses of several processes: ready as soon as one is, the longest wait of each deployment, the sum
-    of its limits, up as long as no process is alone, and of each vendor's list of models the state that is worst.
-    Limits that they share are as the process says that knows of most, alone as soon as one counts alone."""
+    """Combine the statuses of several processes. The gateway is ready if one process is ready. Each deployment has its
+    longest wait and the sum of its limits. The link is up if no process is alone. Each vendor's list of models has its
+    worst state. Limits that the processes share are taken from the process with the most complete counts;
+    `limits_alone` is true if it is true of one process."""
     every = list(statuses)
     longest: dict[str, float] = {}
     limits: dict[str, Limited] = {}
@@ -150,7 +155,7 @@ def combined(statuses: Iterable[ProcessStatus]) -> ProcessStatus:
         merged_views(status.limits for status in every),
         any(status.limits_alone for status in every),
         next((status.limits_evicted for status in every if status.limits_evicted), ""),
-        together([status.ledger for status in every if status.ledger is not None]),
+        combined_ledger([status.ledger for status in every if status.ledger is not None]),
         _worst_states(status.states for status in every),
         summed(status.recent for status in every),
         newest_of(status.failed for status in every),
@@ -166,8 +171,9 @@ def _worst_states(several: Iterable[Mapping[str, DeploymentState]]) -> Mapping[s
     return worst
 
 
-def together(states: Iterable[LedgerState]) -> LedgerState | None:
-    """Return the state of several processes' ledger: what they lost together, the longest delay, the first trouble."""
+def combined_ledger(states: Iterable[LedgerState]) -> LedgerState | None:
+    """Return the combined ledger state of several processes: the sum of the losses, the longest delay, the first
+    trouble."""
     every = list(states)
     if not every:
         return None
@@ -181,7 +187,7 @@ def together(states: Iterable[LedgerState]) -> LedgerState | None:
 
 
 def status_facts(snapshot: Snapshot, status: ProcessStatus, ledger: LedgerNow | None = None) -> dict[str, object]:
-    """Return what the status page shows of a snapshot, a status and a ledger, by name."""
+    """Return the facts of the status page from a snapshot, a status and a ledger, by name."""
     return {
         "version": VERSION,
         "table": snapshot.digest,
@@ -207,7 +213,7 @@ def status_facts(snapshot: Snapshot, status: ProcessStatus, ledger: LedgerNow | 
 
 
 def limit_facts(snapshot: Snapshot, status: ProcessStatus, team: str | None, wall: float) -> dict[str, object]:
-    """Return the answer of `GET /limits`. `unknown` says so of a team that the table does not have."""
+    """Return the response to `GET /limits`. The field `unknown` reports a team that is not in the configuration."""
     alone: dict[str, object] = {"alone": status.limits_alone, "zone": str(snapshot.zone), "team": team}
     if status.limits_evicted:
         alone["evicted"] = status.limits_evicted
@@ -220,10 +226,14 @@ def limit_facts(snapshot: Snapshot, status: ProcessStatus, team: str | None, wal
 
 
 def _teams(snapshot: Snapshot) -> str:
-    """Return a clause with teams of the table."""
+    """Return a clause that lists teams of the configuration."""
     names = [shown(name) for name in sorted(snapshot.teams)[:MOST_TEAMS]]
     more = len(snapshot.teams) - len(names)
-    return f"; teams are {', '.join(names)}{f' and {more} more' if more else ''}" if names else "; the table has none"
+    return (
+        f"; teams are {', '.join(names)}{f' and {more} more' if more else ''}"
+        if names
+        else "; the configuration has none"
+    )
 
 
 def _states(breakers: Breakers, now: float) -> Iterator[tuple[str, DeploymentState]]:
@@ -237,8 +247,7 @@ def _states(breakers: Breakers, now: float) -> Iterator[tuple[str, DeploymentSta
 
 @dataclass(frozen=True, slots=True)
 class RequestWatch:
-    """What is known of requests of the past: counts, the last hour, failures, and the lines of the log that were
-    dropped."""
+    """The records of past requests: counts, the last hour, failures, and the number of dropped log lines."""
 
     recent: RecentRequests
     hour: HourCounter
@@ -247,7 +256,7 @@ class RequestWatch:
 
 
 class OneProcess:
-    """The status of a gateway that runs in this process alone."""
+    """The status of a gateway that consists of this process only."""
 
     def __init__(
         self,
@@ -268,7 +277,7 @@ class OneProcess:
 
     @property
     def ready(self) -> bool:
-        """See StatusSource."""
+        """Whether the gateway takes requests."""
         return self._gateway.ready
 
     def status(self) -> ProcessStatus:
@@ -292,25 +301,25 @@ class OneProcess:
         )
 
     async def full_status(self, team: str | None = None) -> ProcessStatus:
-        """Return the status with what is used of limits, of all or those of a team, and with counts of requests."""
+        """Return the status with the use of limits, of all or of a team, and with counts of requests."""
         registry, users, times = self._limits.registry, self._limits.team.users, self._limits.team.times()
-        # In a thread: a table may have ten thousand teams, and a thousand deployments.
+        # In a thread, because a configuration may have ten thousand teams and a thousand deployments.
         used = await asyncio.to_thread(lambda: most_used(chain(registry.views(*times), users.views(*times)), team))
         recent = await asyncio.to_thread(self._watch.recent.uses)
         hour = await asyncio.to_thread(self._watch.hour.taken().figures)
         return replace(self.status(), limits=used, recent=recent, hour=hour)
 
     async def view(self) -> GatewayView:
-        """See StatusSource."""
+        """Return the data of the status page."""
         status = await self.full_status()
         ledger = None if status.ledger is None else await self._limits.reports.now(status.ledger)
         live = self._live
         return GatewayView(live.snapshot, status, ledger, live.since, live.now())
 
     async def limits(self, team: str | None) -> dict[str, object]:
-        """See StatusSource."""
+        """Return the remaining amounts of the limits, of all or of a team."""
         return limit_facts(self._live.snapshot, await self.full_status(team), team, time.time())
 
     async def usage(self, query_string: str) -> UsageResponse:
-        """See StatusSource."""
+        """Return the response to `GET /usage`."""
         return await self._limits.reports.answer(query_string)

@@ -68,7 +68,7 @@ def recent_json(recent: RecentUses) -> dict[str, object]:
 
 
 def tokens_per_second(use: RecentUse, seconds: float) -> float:
-    """Return the generated tokens per second of a window; one of no length counts as a second."""
+    """Return the generated tokens per second of a window; a window shorter than a second counts as one second."""
     return use.tokens / max(1.0, seconds)
 
 

@@ -168,7 +168,7 @@ def argument_parser() -> CommandParser:
     parser = CommandParser(
         prog="dragoman",
         description="One endpoint, one request language and one completion shape for any model vendor.",
-        epilog="`dragoman COMMAND --help` shows examples. Exit status: 0 done, 1 the answer is no (with the reason), "
+        epilog="`dragoman COMMAND --help` shows examples. Exit status: 0 done, 1 negative result (with the reason), "
         "2 wrong usage, 3 done with parts left out.",
     )
     parser.add_argument("--version", action=_Version, help="print the version and end")
@@ -204,8 +204,8 @@ def _command(commands: Commands, name: str, run: Runner | None, summary: str, ex
 
 
 def _table_option(parser: CommandParser) -> None:
-    otherwise = "that of DRAGOMAN_CONFIG, else table.yaml in this folder, else the embedded one"
-    parser.add_argument("-c", "--config", type=Path, metavar="FILE", help=f"the routing table; without it {otherwise}")
+    otherwise = "the file named by DRAGOMAN_CONFIG, else table.yaml in this folder, else the embedded configuration"
+    parser.add_argument("-c", "--config", type=Path, metavar="FILE", help=f"the config file; without it {otherwise}")
 
 
 def _table_arguments(parser: CommandParser) -> None:
@@ -214,7 +214,7 @@ def _table_arguments(parser: CommandParser) -> None:
 
 
 def _add_demo(commands: Commands) -> None:
-    summary = "start the gateway on its embedded table, send it one request and keep serving: no key, no network"
+    summary = "run the gateway on its embedded configuration, send it one request and keep serving: no key, no network"
     parser = _command(commands, "demo", _demo, summary, ["demo", "demo --once", "demo --port 9000"])
     parser.add_argument("--once", action="store_true", help="exit after the request: 0 when it succeeded, else 1")
     parser.add_argument("--port", type=port_number, help="listen on this port instead of 8080 or a free one")
@@ -224,24 +224,24 @@ def _add_serve(commands: Commands) -> None:
     examples = ["serve", "serve table.yaml", "serve -c table.yaml --host 0.0.0.0 --port 8000 --workers 4"]
     parser = _command(commands, "serve", serve, "run the gateway", examples)
     _table_arguments(parser)
-    parser.add_argument("--host", help="listen here instead of the table's server.host")
-    parser.add_argument("--port", type=port_number, help="instead of the table's server.port; 0 takes a free one")
+    parser.add_argument("--host", help="listen on this host instead of server.host")
+    parser.add_argument("--port", type=port_number, help="listen on this port instead of server.port; 0: a free port")
     parser.add_argument(
-        "--admin-port", type=port_number, help="instead of the table's server.admin.port; 0 takes a free one"
+        "--admin-port", type=port_number, help="the admin listener's port instead of server.admin.port; 0: a free port"
     )
     parser.add_argument(
         "--workers",
         type=worker_count,
         metavar="N",
-        help="processes that serve, instead of the table's server.workers; auto: one for each core that may be used",
+        help="the number of worker processes instead of server.workers; auto: one for each usable core",
     )
     parser.add_argument(
-        "--insecure-open", action="store_true", help="listen beyond loopback although the table has no teams"
+        "--insecure-open", action="store_true", help="listen beyond loopback although the configuration has no teams"
     )
 
 
 def _add_check(commands: Commands) -> None:
-    summary = "say everything that is wrong with a table, a line each: FILE:LINE:COL path: message"
+    summary = "print every problem of a config file, one per line: FILE:LINE:COL path: message"
     examples = ["check table.yaml", "check -c table.yaml --strict", "check -c table.yaml --output github"]
     parser = _command(commands, "check", _check, summary, examples)
     _table_arguments(parser)
@@ -250,15 +250,15 @@ def _add_check(commands: Commands) -> None:
 
 
 def _add_routes(commands: Commands) -> None:
-    summary = "show what every name of a table resolves to"
+    summary = "show the deployments of every name of a config file"
     examples = ["routes -c table.yaml", "routes -c table.yaml --team search", "routes -c table.yaml --output json"]
     _table_arguments(parser := _command(commands, "routes", _routes, summary, examples))
-    parser.add_argument("--team", help="only what this team may ask for, as it may ask for it")
+    parser.add_argument("--team", help="only the names that this team may use")
     parser.add_forms("text", "json")
 
 
 def _add_explain(commands: Commands) -> None:
-    summary = "show what would be sent upstream for a request, and why, and send nothing"
+    summary = "show the upstream calls of a request and the reasons for them, without sending anything"
     examples = [
         "explain request.json -c table.yaml --team search",
         "explain request.json -c table.yaml --path /v4/beta/completions",
@@ -268,14 +268,14 @@ def _add_explain(commands: Commands) -> None:
     parser = _command(commands, "explain", _explain, summary, examples)
     parser.add_argument("request", metavar="REQUEST.json|-", help="the body a client would send; - for standard input")
     _table_option(parser)
-    parser.add_argument("--team", help="ask as this team; without it every name may be asked for")
+    parser.add_argument("--team", help="explain the request of this team; without it every name is allowed")
     parser.add_argument("--surface", choices=SURFACE_NAMES, help="the API the client speaks; openai unless named")
     parser.add_argument(
         "--path", help="the path the client calls, which also names the surface; guessed from the body without it"
     )
     # Without a `type`, because its errors would repeat the value, which may be a secret.
-    says = "a header of the client's, which may name the conversation; several may be given, no value is printed"
-    parser.add_argument("-H", "--header", action="append", default=[], metavar="'NAME: VALUE'", help=says)
+    header_help = "a header of the client's, which may name the conversation; several may be given, no value is printed"
+    parser.add_argument("-H", "--header", action="append", default=[], metavar="'NAME: VALUE'", help=header_help)
     parser.add_forms("text", "json")
 
 
@@ -283,15 +283,15 @@ def _add_key(commands: Commands) -> None:
     parser = _command(commands, "key", None, "make keys for teams", ["key new", "key new --team search --name ci"])
     inner = parser.add_subparsers(metavar="COMMAND", required=True)
     examples = ["key new", "key new --team search --name ci --expires 90d --models fast,openai/gpt-4o"]
-    each = _command(inner, "new", _key_new, "print a fresh key, once, and its line for the table", examples)
-    each.add_argument("--team", help="the team that it is for, named where the line belongs")
-    each.add_argument("--name", help="what the log, metrics and the ledger call the key")
-    each.add_argument("--expires", metavar="90d|DATE", help="when it ends: after so long, or at a date or a time")
-    each.add_argument("--models", metavar="A,B", help="the names that may be asked for with it")
+    each = _command(inner, "new", _key_new, "print a new key, once, and its entry for the config file", examples)
+    each.add_argument("--team", help="the key's team, which the explanation of the entry names")
+    each.add_argument("--name", help="the key's name in the log, the metrics and the ledger")
+    each.add_argument("--expires", metavar="90d|DATE", help="its expiry: a duration from now, a date or a time")
+    each.add_argument("--models", metavar="A,B", help="the names that the key may use")
 
 
 def _add_usage(commands: Commands) -> None:
-    summary = "show what teams used: requests, errors, tokens and cost, from the ledger of a table"
+    summary = "show the usage of teams: requests, errors, tokens and cost, from the ledger"
     examples = ["usage", "usage -c table.yaml --by team,day --since 30d", "usage --team search --by key,user --csv"]
     parser = _command(commands, "usage", _usage, summary, examples)
     _table_arguments(parser)
@@ -301,7 +301,7 @@ def _add_usage(commands: Commands) -> None:
         "--since",
         default="7d",
         metavar="TIME",
-        help="7d or 4w: days that end with today, in the table's time zone; 12h: exactly; or a date, as 2026-11-01",
+        help="7d or 4w: days up to today, in the time zone of server.timezone; 12h: exactly; or a date, as 2026-11-01",
     )
     parser.add_argument("--team", help="only this team's usage")
     form = parser.add_mutually_exclusive_group()
@@ -312,26 +312,26 @@ def _add_usage(commands: Commands) -> None:
 
 
 def _add_limits(commands: Commands) -> None:
-    summary = "show what is left of limits and budgets now, by asking the running gateway"
+    summary = "show the remaining limits and budgets of the running gateway"
     parser = _command(commands, "limits", _limits, summary, ["limits", "limits -c table.yaml --team search --json"])
     _table_arguments(parser)
     parser.add_argument("--team", help="only the limits of this team, its keys and its models")
-    parser.add_argument("--admin-port", type=port_number, help="instead of the table's server.admin.port, as for serve")
+    parser.add_argument("--admin-port", type=port_number, help="the port instead of server.admin.port, as for serve")
     parser.add_argument("--json", action="store_true", help="as a JSON object")
 
 
 def _add_logs(commands: Commands) -> None:
-    summary = "show the lines of a log to people, or those of some requests, and follow it"
+    summary = "show a log in readable form, all of it or some requests, and follow it"
     add_logs_options(_command(commands, "logs", _logs, summary, LOGS_EXAMPLES))
 
 
 def _add_schema(commands: Commands) -> None:
     examples = ["schema > schema.json"]
-    _command(commands, "schema", _schema, "print the JSON Schema of a table, which editors understand", examples)
+    _command(commands, "schema", _schema, "print the JSON Schema of the config file, for editors", examples)
 
 
 def _add_vendors(commands: Commands) -> None:
-    summary = "show the vendors known, and which fields each honours, has emulated, or refuses"
+    summary = "show the known vendors, and the fields that each honours, emulates or refuses"
     examples = ["vendors", "vendors anthropic", "vendors --json"]
     parser = _command(commands, "vendors", _vendors, summary, examples)
     parser.add_argument("name", nargs="?", help="a profile's name: every field, with the means or the reason")
@@ -339,19 +339,19 @@ def _add_vendors(commands: Commands) -> None:
 
 
 def _add_prices(commands: Commands) -> None:
-    summary = "show the prices in force and where they are from, or what newer data would change"
+    summary = "show the current prices and their sources, or the changes in newer data"
     _table_option(parser := _command(commands, "prices", _prices, summary, PRICES_EXAMPLES))
     add_prices_options(parser)
 
 
 def _add_import(commands: Commands) -> None:
-    summary = "write the table that another gateway's configuration means, with comments on what it has no place for"
+    summary = "convert another gateway's configuration to a config file, with comments on the parts without counterpart"
     parser = _command(commands, "import", None, summary, IMPORT_EXAMPLES)
     inner = parser.add_subparsers(metavar="GATEWAY", required=True)
     for gateway, file in GATEWAYS.items():
         summary = (
-            f"read {file}, print the table or write it, and check it: 0 valid, 3 valid with parts left out, "
-            "4 valid where what is missing here is installed, 1 not"
+            f"read {file}, print or write the config file, and check it: 0 valid, 3 valid with parts left out, "
+            "4 valid if missing dependencies are installed, 1 invalid"
         )
         each = _command(
             inner, gateway, _import, summary, [f"import {gateway} FILE", f"import {gateway} FILE -o table.yaml"]
@@ -363,7 +363,7 @@ def _add_import(commands: Commands) -> None:
 
 def _output_options(parser: CommandParser) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the file; without it standard output")
-    parser.add_argument("--force", action="store_true", help="write over a file that is there already")
+    parser.add_argument("--force", action="store_true", help="overwrite an existing file")
 
 
 def _add_completion(commands: Commands) -> None:

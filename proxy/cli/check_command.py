@@ -8,7 +8,7 @@ from typing import Final, Literal
 from config.checks.check_answer_cache import cache_sections
 from config.problem import Problem
 from config.reading.table_files import DISK, Store
-from proxy.cli.terminal import FAILED, Ink, paint
+from proxy.cli.terminal import FAILED, Style, paint
 from proxy.process.load_table import LoadedTable, Source, TableRefused
 from proxy.process.table_checks.check_redis import redis_warnings
 from proxy.routing.route_settings import CACHED_REQUESTS, cache_rules
@@ -66,8 +66,10 @@ def cache_notes(table: LoadedTable) -> Iterator[Finding]:
     loaded = table.loaded
     for path, section in cache_sections(loaded.config):
         rules = cache_rules(section)
-        does = "no answers are kept" if rules is None else f"answers are kept {rules.words}, for {CACHED_REQUESTS}"
-        yield Finding(Problem.at(loaded.locate(path), path, does), "note")
+        effect = (
+            "no responses are cached" if rules is None else f"responses are cached {rules.words}, for {CACHED_REQUESTS}"
+        )
+        yield Finding(Problem.at(loaded.locate(path), path, effect), "note")
 
 
 def summarise(table: LoadedTable) -> str:
@@ -85,19 +87,19 @@ def summarise(table: LoadedTable) -> str:
     return ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for noun, count in counts.items())
 
 
-_INKS: Final[Mapping[Severity, Ink]] = {"warning": Ink.YELLOW, "note": Ink.DIM}
+_SEVERITY_STYLES: Final[Mapping[Severity, Style]] = {"warning": Style.YELLOW, "note": Style.DIM}
 
 
 def text_lines(findings: Sequence[Finding], summary: str | None) -> Iterator[str]:
     """Yield `FILE:LINE:COL path: message`, the format that editors and terminals turn into links."""
     for finding in findings:
         problem = finding.problem
-        if finding.severity in _INKS:
-            said = paint(finding.severity, _INKS[finding.severity])
-            problem = replace(problem, message=f"{said}: {problem.message}")
+        if finding.severity in _SEVERITY_STYLES:
+            label = paint(finding.severity, _SEVERITY_STYLES[finding.severity])
+            problem = replace(problem, message=f"{label}: {problem.message}")
         yield str(problem)
     if summary is not None:
-        yield f"{paint('ok', Ink.GREEN)}: {summary}"
+        yield f"{paint('ok', Style.GREEN)}: {summary}"
 
 
 def json_lines(findings: Sequence[Finding], summary: str | None) -> Iterator[str]:

@@ -24,7 +24,7 @@ def find_team(snapshot: Snapshot, name: str | None) -> Team:
         return ANYONE
     team = snapshot.teams.get(name)
     if team is None:
-        known = did_you_mean(name, snapshot.teams) if snapshot.teams else "; the table has no teams"
+        known = did_you_mean(name, snapshot.teams) if snapshot.teams else "; the configuration has no teams"
         raise CommandError(f"no team named {name!r}{known}", USAGE)
     return team
 
@@ -49,7 +49,7 @@ def chosen_table(option: Path | None, argument: Path | None, env: Mapping[str, s
     """Choose the config file. `option` is the file after -c, `argument` the positional one, `folder` the working
     folder. Raises CommandError if both are given."""
     if option is not None and argument is not None:
-        raise CommandError(f"one table at a time: {argument} and -c {option}", USAGE)
+        raise CommandError(f"only one config file: {argument} and -c {option}", USAGE)
     if (named := option or argument) is not None:
         return ChosenTable(named)
     if env.get(VARIABLE):
@@ -69,7 +69,7 @@ def report_checked_table(source: Source, stream: TextIO) -> None:
 def report_unnamed_table(source: Source) -> None:
     """Print the config file to standard error if the command line does not name it."""
     if source.found:
-        print(f"dragoman: the table is {source.title}", file=sys.stderr)
+        print(f"dragoman: the config file is {source.title}", file=sys.stderr)
     _warn_of_embedded(source)
 
 

@@ -17,14 +17,14 @@ from proxy.cli.terminal import USAGE
 _WRONG_CHOICE: Final = re.compile(
     r"argument (?P<what>.*?): invalid choice: (?P<quote>['\"])(?P<word>.*?)(?P=quote)[, ]"
 )
-_LONGEST: Final = 60
+_MAX_WORD: Final = 60
 """The maximum characters of a mistyped word in a message."""
 
 _FILES: Final = frozenset({"FILE", "FILE|-", "REQUEST.json|-"})
 """The placeholders of arguments that are files."""
 
 
-MOST_WORKERS: Final = 256
+MAX_WORKERS: Final = 256
 """The same limit as for `server.workers`. It is not imported from there, because that import takes longer than
 `dragoman version` may."""
 
@@ -124,10 +124,10 @@ class CommandParser(argparse.ArgumentParser):
         self._end("one argument too many", "", word, ())
 
     def _end(self, what: str, of: str, word: str, known: Sequence[str]) -> NoReturn:
-        shown = one_line(word if len(word) <= _LONGEST else f"{word[:_LONGEST]}...")
+        shown = one_line(word if len(word) <= _MAX_WORD else f"{word[:_MAX_WORD]}...")
         if of == "of COMMAND":
             what, of = "no such command", ""
-        near = did_you_mean(word[:_LONGEST], known) or (f"; known: {', '.join(known)}" if known else "")
+        near = did_you_mean(word[:_MAX_WORD], known) or (f"; known: {', '.join(known)}" if known else "")
         line = f"{self.prog}: {' '.join(filter(None, (what, of)))}: {shown}{near}"
         print(line, file=sys.stderr)
         self.exit(USAGE)
@@ -152,7 +152,7 @@ def _argument(action: argparse.Action) -> Argument:
 def port_number(text: str) -> int:
     """Return an argument as a port. Raises ArgumentTypeError."""
     if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port: 0 to 65535")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: 0 to 65535")
     return int(text)
 
 
@@ -160,6 +160,6 @@ def worker_count(text: str) -> "int | Literal['auto']":
     """Return an argument as a number of workers, or `auto`. Raises ArgumentTypeError."""
     if text == "auto":
         return "auto"
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_WORKERS:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of workers: 1 to {MOST_WORKERS}, or auto")
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_WORKERS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of workers: 1 to {MAX_WORKERS}, or auto")
     return int(text)

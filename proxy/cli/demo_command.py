@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from proxy.cli.serve_command import cannot_listen, require_sound_http
-from proxy.cli.terminal import FAILED, Ink, paint
+from proxy.cli.terminal import FAILED, Style, paint
 from proxy.cli.usage.limit_demo import LimitNotShown, show_team_limit
 from proxy.process.assemble_app import Addresses, WholeGateway, running
 from proxy.process.load_table import Source
@@ -30,14 +30,14 @@ REQUEST = {
 }
 EXAMPLE = {"model": "mock/echo", "stream": True, "messages": [{"role": "user", "content": "Hello"}]}
 
-SILENCE = 30.0
+RESPONSE_TIMEOUT = 30.0
 """Seconds without a byte after which the demo's own request fails."""
 
-PATIENCE = 5.0
+DRAIN_SECONDS = 5.0
 """The seconds that requests in flight may still take after Ctrl-C."""
 
 
-class SmokeFailed(Exception):
+class DemoRequestFailed(Exception):
     """The demo's own request failed. The message describes the response."""
 
 
@@ -55,17 +55,17 @@ async def _serving(port: int | None) -> int:
     async with _gateway(port) as app:
         shutdown = Shutdown()
         shutdown.listen()
-        status = await _smoke(app)
+        status = await _run_demo_requests(app)
         if status == 0:
             _introduce(app)
             await shutdown.requested.wait()
-            await run_unless(drain(app.front, 0.0, PATIENCE), shutdown.urgent)
+            await run_unless(drain(app.front, 0.0, DRAIN_SECONDS), shutdown.urgent)
     return status
 
 
 async def _single(port: int | None) -> int:
     async with _gateway(port) as app:
-        return await _smoke(app)
+        return await _run_demo_requests(app)
 
 
 @asynccontextmanager
@@ -98,18 +98,18 @@ def _free(host: str, port: int) -> int:
     return port
 
 
-async def _smoke(app: WholeGateway) -> int:
-    print(paint(f"Dragoman {VERSION} on {app.url}: embedded table, no key, no network", Ink.BOLD))
-    print(paint(f"\nPOST {PATH} {json.dumps(REQUEST)}", Ink.DIM))
+async def _run_demo_requests(app: WholeGateway) -> int:
+    print(paint(f"Dragoman {VERSION} on {app.url}: embedded configuration, no key, no network", Style.BOLD))
+    print(paint(f"\nPOST {PATH} {json.dumps(REQUEST)}", Style.DIM))
     try:
         await asyncio.to_thread(_show, app.url)
-    except SmokeFailed as error:
-        print(f"\ndragoman: the gateway did not answer its own request: {error}", file=sys.stderr)
+    except DemoRequestFailed as error:
+        print(f"\ndragoman: the gateway did not serve its own request: {error}", file=sys.stderr)
         return FAILED
     try:
         await show_team_limit()
     except LimitNotShown as error:
-        print(f"\ndragoman: the gateway did not keep a team to its limit: {error}", file=sys.stderr)
+        print(f"\ndragoman: the gateway did not enforce a team's limit: {error}", file=sys.stderr)
         return FAILED
     return 0
 
@@ -121,20 +121,22 @@ def _show(url: str) -> None:
 
 
 def stream(url: str) -> Iterator[str]:
-    """Yield the texts of the demo's response. Raises SmokeFailed unless the stream is complete."""
+    """Yield the texts of the demo's response. Raises DemoRequestFailed unless the stream is complete."""
     try:
         yield from _received(url)
     except (OSError, http.client.HTTPException) as error:
-        raise SmokeFailed(str(error)) from None
+        raise DemoRequestFailed(str(error)) from None
 
 
 def _received(url: str) -> Iterator[str]:
     address = urlsplit(url)
-    with closing(http.client.HTTPConnection(address.hostname or "", address.port, timeout=SILENCE)) as connection:
+    with closing(
+        http.client.HTTPConnection(address.hostname or "", address.port, timeout=RESPONSE_TIMEOUT)
+    ) as connection:
         connection.request("POST", PATH, json.dumps(REQUEST), {"Content-Type": "application/json"})
         response = connection.getresponse()
         if response.status != 200:
-            raise SmokeFailed(f"HTTP {response.status} {response.read(2000).decode('utf-8', 'replace')}")
+            raise DemoRequestFailed(f"HTTP {response.status} {response.read(2000).decode('utf-8', 'replace')}")
         finished = False
         for line in response:
             data = line.removeprefix(b"data: ").strip()
@@ -143,12 +145,12 @@ def _received(url: str) -> Iterator[str]:
             for choice in _choices(json.loads(data)) if data.startswith(b"{") else ():
                 finished = finished or choice["finish_reason"] is not None
                 yield choice["text"]
-    raise SmokeFailed("the stream broke off")
+    raise DemoRequestFailed("the stream broke off")
 
 
 def _choices(event: dict[str, Any]) -> list[dict[str, Any]]:  # Any: JSON from the wire
     if "error" in event:
-        raise SmokeFailed(f"the stream broke off: {event['error']['message']}")
+        raise DemoRequestFailed(f"the stream broke off: {event['error']['message']}")
     choices: list[dict[str, Any]] = event["choices"]
     return choices
 
@@ -157,10 +159,10 @@ def _introduce(app: WholeGateway) -> None:
     print(
         f"""
 Point a client at it:
-  {paint(f"export OPENAI_BASE_URL={app.url}/v1 OPENAI_API_KEY=any", Ink.BOLD)}
+  {paint(f"export OPENAI_BASE_URL={app.url}/v1 OPENAI_API_KEY=any", Style.BOLD)}
 
 Or ask by hand:
-  {paint(curl(app.url), Ink.BOLD)}
+  {paint(curl(app.url), Style.BOLD)}
 
 Status and metrics: {app.admin_url}/status {app.admin_url}/metrics
 Ctrl-C stops it. Its log:""",

@@ -12,9 +12,10 @@ import orjson
 from multidict import CIMultiDict
 
 from providers.dialect import UpstreamRequest
+from providers.emulation.plan_calls import CallPlan
 from providers.failure import FailureKind, Refusal
 from proxy.cli.chosen_table import find_team
-from proxy.cli.terminal import FAILED, USAGE, CommandError, Ink, paint
+from proxy.cli.terminal import FAILED, USAGE, CommandError, Style, paint
 from proxy.gateway.dry_run import (
     DEFAULT_SURFACE,
     Calls,
@@ -31,6 +32,7 @@ from proxy.gateway.dry_run import (
 )
 from proxy.plugins.load_plugins import passed_plugins
 from proxy.process.load_table import Source
+from proxy.response_cache.lookup import explained_use
 from proxy.routing.route_settings import CacheRules
 from proxy.routing.session_load import PlacedSession
 from proxy.teams.limit_outline import RequestLimits
@@ -98,7 +100,7 @@ def read_headers(lines: Sequence[str]) -> CIMultiDict[str]:
 
 def text_lines(explanation: Explanation) -> Iterator[str]:
     """Yield the explanation as text: the rules that resolve the model, then each target with its calls."""
-    yield paint(f"POST {explanation.path} on the surface {explanation.surface}, as {explanation.team}", Ink.BOLD)
+    yield paint(f"POST {explanation.path} on the surface {explanation.surface}, as {explanation.team}", Style.BOLD)
     if explanation.plan is not None:
         yield f"{explanation.plan.asked} was found as"
         yield from (f"  {step.rule}: {step.name}" for step in explanation.plan.steps)
@@ -108,24 +110,24 @@ def text_lines(explanation: Explanation) -> Iterator[str]:
         yield "The order of the targets is chosen for each request by its policies; this is one of the possible orders."
     yield from _passed_lines(explanation)
     if explanation.plan is not None and explanation.plan.out_of_service:
-        yield f"Out of service, and so not called: {', '.join(each.name for each in explanation.plan.out_of_service)}."
+        yield f"Out of service, so not called: {', '.join(each.name for each in explanation.plan.out_of_service)}."
     for number, trial in enumerate(explanation.trials, 1):
         yield ""
         yield from _trial_lines(number, trial, explanation.chosen)
     source = f" (fallbacks of {explanation.fallbacks_of})" if explanation.fallbacks_of else ""
     for kind, trials in explanation.fallbacks.items():
         yield ""
-        yield paint(f"After {_AFTER.get(kind, kind.value)}, instead of the next of these{source}:", Ink.BOLD)
+        yield paint(f"After {_AFTER.get(kind, kind.value)}, instead of the next of these{source}:", Style.BOLD)
         for number, trial in enumerate(trials, 1):
             yield ""
             yield from _trial_lines(number, trial, trials[0].outcome)
     if explanation.error is not None:
         status, body = explanation.error
         yield ""
-        yield paint(f"Nothing would be sent. The client gets {status}:", Ink.BOLD)
+        yield paint(f"Nothing would be sent. The client gets {status}:", Style.BOLD)
         yield _pretty(body)
     if explanation.logged is not None:
-        yield f"The log says {explanation.logged}: the table has the name, and the team is not told so."
+        yield f"The log says {explanation.logged}: the name exists, which the response to the team hides."
 
 
 def _placed_lines(explanation: Explanation, placed: PlacedSession) -> Iterator[str]:
@@ -150,12 +152,12 @@ def _placed_lines(explanation: Explanation, placed: PlacedSession) -> Iterator[s
 def _limit_lines(limits: RequestLimits) -> Iterator[str]:
     tokens = f"1 request and about {limits.tokens} tokens"
     wait = f", after waiting up to {limits.patience:g} s" if limits.patience else ""
-    yield f"It would be held to these, with {tokens}; beyond a limit the client gets 429{wait}:"
+    yield f"These limits apply, with {tokens}; beyond a limit the client gets 429{wait}:"
     yield from (f"  {held.scope}: {words}" for held in limits.held for words in held.words)
     for label, scopes in limits.targets.items():
         yield from (f"  for {label}: {held.scope}: {words}" for held in scopes for words in held.words)
     if any("requests go to" in words for held in limits.held for words in held.words):
-        yield "The spending, and so whether another name serves it, only the running gateway knows: `dragoman limits`."
+        yield "Whether another name serves it depends on the spending; the running gateway knows it: `dragoman limits`."
 
 
 _AFTER = {
@@ -166,7 +168,7 @@ _AFTER = {
 
 def _trial_lines(number: int, trial: Trial, chosen: Calls | Refusal | None) -> Iterator[str]:
     outcome = trial.outcome
-    name = paint(f"{number}. {trial.target.name}", Ink.BOLD)
+    name = paint(f"{number}. {trial.target.name}", Style.BOLD)
     if isinstance(outcome, Refusal):
         yield f"{name} cannot: {outcome.code} {outcome.param}: {outcome.message}"
         return
@@ -174,7 +176,7 @@ def _trial_lines(number: int, trial: Trial, chosen: Calls | Refusal | None) -> I
     if trial.behind:
         yield f"It comes after targets that honour {', '.join(trial.behind)}, which it would drop."
     if not outcome.calls:
-        yield "nothing: the answer is the prompt"
+        yield "nothing: the response is the prompt"
     calls = sent_calls(outcome)
     for position, sent in enumerate(calls, 1):
         if position == 1:
@@ -183,7 +185,7 @@ def _trial_lines(number: int, trial: Trial, chosen: Calls | Refusal | None) -> I
             yield f"and {position} of {len(calls)}, to the same address:"
         yield _pretty(sent.body)
     if is_counted(outcome):
-        yield "The prompt is held against the context window first; where that cannot be told, the engine counts it."
+        yield "The prompt is first compared with the context window; if that is uncertain, the engine counts it."
     notes = {"emulated": outcome.emulated, "dropped": outcome.dropped}
     yield from (f"{note}: {', '.join(fields)}" for note, fields in notes.items() if fields)
     yield from (f"  {why}" for why in why_dropped(outcome).values())
@@ -209,8 +211,9 @@ def _passed_lines(explanation: Explanation) -> Iterator[str]:
     """Yield the checks between the request and its targets: limits, the response cache, second attempts, plugins."""
     if explanation.limits is not None:
         yield from _limit_lines(explanation.limits)
-    if explanation.cached and (rules := cache_of(explanation)) is not None:
-        yield f"Answers are kept {rules.words}; {explanation.cached}."
+    cached = cached_clause(explanation)
+    if cached and (rules := cache_of(explanation)) is not None:
+        yield f"Responses are cached {rules.words}; {cached}."
     if explanation.plan is not None and (hedge := explanation.plan.hedge) is not None:
         why = explanation.without_second
         yield f"It may have a second attempt: {hedge.words}." if why is None else f"It has no second attempt: {why}."
@@ -235,7 +238,7 @@ def json_lines(explanation: Explanation) -> Iterator[str]:
         },
         "fallbacks_of": explanation.fallbacks_of or None,
         "limits": None if explanation.limits is None else _limit_facts(explanation.limits),
-        "cache": None if (rules := cache_of(explanation)) is None else _cache_facts(rules, explanation.cached),
+        "cache": None if (rules := cache_of(explanation)) is None else _cache_facts(rules, cached_clause(explanation)),
         "affinity": None if explanation.placed is None else _placed_facts(explanation, explanation.placed),
         "hedge": _hedge_facts(explanation),
         "plugins": explanation.plugins,
@@ -250,6 +253,14 @@ def json_lines(explanation: Explanation) -> Iterator[str]:
 def cache_of(explanation: Explanation) -> CacheRules | None:
     """Return the rules of the response cache of the requested name."""
     return None if explanation.plan is None else explanation.plan.cache
+
+
+def cached_clause(explanation: Explanation) -> str:
+    """Return whether the response cache of the name is used for the request, as a clause; empty if it has no cache."""
+    calls = explanation.chosen
+    if cache_of(explanation) is None or not isinstance(calls, CallPlan):
+        return ""
+    return explained_use(calls.request, explanation.surface)
 
 
 def _cache_facts(rules: CacheRules, how: str) -> dict[str, object]:

@@ -60,7 +60,7 @@ def key_new(options: KeyOptions, now: datetime) -> int:
         return USAGE
     key = new_key()
     digest = digest_line(key)
-    print(f"The key, shown this once, and its line for `teams.{team}.keys` in the table:", file=sys.stderr)
+    print(f"The key, shown only once, and its entry for `teams.{team}.keys` in the config file:", file=sys.stderr)
     print(key)
     print(digest if options == KeyOptions() else _entry(digest, settings))
     return 0

@@ -17,7 +17,7 @@ INTERRUPTED = 130
 CLOSED_PIPE = 141
 """The exit status that shells report if a program's output was closed, as in `dragoman routes | head`."""
 
-UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
+OUTPUT_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
 """The errors of an output that cannot be written. Errors of files that a command opens also have a file name."""
 
 
@@ -31,12 +31,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _flush()
     # A task group may wrap each of them.
     except* BrokenPipeError:
-        _forget_output()
+        _discard_output()
         status = CLOSED_PIPE
     except* KeyboardInterrupt:
         status = INTERRUPTED
     except* OSError as failed:
-        status = _unwritten(failed)
+        status = _output_failed(failed)
     return status
 
 
@@ -69,19 +69,19 @@ def _flush() -> None:
         sys.stdout.flush()
 
 
-def _unwritten(failed: "ExceptionGroup[OSError]") -> int:
+def _output_failed(failed: "ExceptionGroup[OSError]") -> int:
     """Return the exit status if the output could not be written. Raises any other error again."""
     error: BaseException = failed
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    if not isinstance(error, OSError) or error.errno not in UNWRITABLE or error.filename is not None:
+    if not isinstance(error, OSError) or error.errno not in OUTPUT_ERRORS or error.filename is not None:
         raise failed
-    _forget_output()
+    _discard_output()
     print(f"dragoman: cannot write the output: {error.strerror}", file=sys.stderr)
     return FAILED
 
 
-def _forget_output() -> None:
+def _discard_output() -> None:
     """Redirect the interpreter's last flush to the null device, where it cannot fail again."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())

@@ -12,7 +12,7 @@ from config.table.table_schema import DeploymentSettings
 from config.units import duration, size
 from providers.target import CircuitBreaker, Media, Permits, RetryBudget, Target
 from proxy.cli.chosen_table import find_team
-from proxy.cli.terminal import Ink, paint
+from proxy.cli.terminal import Style, paint
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.dispatch.retry_rules import RetryRules
 from proxy.hedging.hedged_requests import why_never
@@ -103,30 +103,30 @@ def resolved_table(snapshot: Snapshot, team: str | None) -> ResolvedTable:
     )
 
 
-class _GroupsMet(Idle):
+class _GroupRecorder(Idle):
     """A load of zero. It records the groups in which a conversation is placed, with their rules."""
 
-    __slots__ = ("met",)
+    __slots__ = ("groups",)
 
     def __init__(self) -> None:
-        self.met: list[tuple[str, str]] = []
+        self.groups: list[tuple[str, str]] = []
 
     def ordered(self, rules: AffinityRules, group: MemberGroup, members: MemberLoad) -> None:
         """Record the group and return `None`, so that the policy orders the members."""
-        self.met.append((rules.words, group.label))
+        self.groups.append((rules.words, group.label))
 
 
 def affinity_rows(snapshot: Snapshot, team: Team, name: str, owner: str) -> Iterator[Row]:
     """Yield a row for each set of rules by which a name places conversations. The row lists the models and routes
     among whose members it places them. There are no rows for a name that places none."""
-    load = _GroupsMet()
+    load = _GroupRecorder()
     if not name.endswith("/" + WILDCARD):
         whole_plan(snapshot, team, name, "", load)
     else:
         model = snapshot.wildcards[name.partition("/")[0]]
-        load.met += [(model.placing.words, name)] if model.placing.on and model.group is not None else []
-    for rules in dict.fromkeys(rules for rules, _ in load.met):
-        labels = dict.fromkeys(label for words, label in load.met if words == rules)
+        load.groups += [(model.placing.words, name)] if model.placing.on and model.group is not None else []
+    for rules in dict.fromkeys(rules for rules, _ in load.groups):
+        labels = dict.fromkeys(label for words, label in load.groups if words == rules)
         yield name, owner, rules, ", ".join(labels)
 
 
@@ -323,4 +323,4 @@ def columns(heads: Row, rows: Sequence[Row]) -> Iterator[str]:
     widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
     for row in (heads, *rows):
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        yield paint(line, Ink.BOLD) if row is heads else line
+        yield paint(line, Style.BOLD) if row is heads else line

@@ -30,7 +30,7 @@ class CommandError(Exception):
         self.status = status
 
 
-class Ink(StrEnum):
+class Style(StrEnum):
     """Text styles, as parameters of the terminal's SGR sequence."""
 
     BOLD = "1"
@@ -45,7 +45,7 @@ def at_terminal(*streams: TextIO | None) -> bool:
     return all(stream is not None and stream.isatty() for stream in streams)
 
 
-def paint(text: str, ink: Ink, stream: TextIO | None = None, env: Mapping[str, str] = os.environ) -> str:
+def paint(text: str, ink: Style, stream: TextIO | None = None, env: Mapping[str, str] = os.environ) -> str:
     """Return the text, styled if `stream` (by default standard output) shows colours."""
     return f"\x1b[{ink}m{text}\x1b[0m" if shows_colour(stream or sys.stdout, env) else text
 

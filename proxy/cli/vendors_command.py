@@ -13,7 +13,7 @@ from providers.request_fields import class_label
 from providers.tasks.task_fields import TASK_FIELDS
 from providers.unified_request import Operation, Task
 from proxy.cli.routes_command import NONE, Row, print_columns
-from proxy.cli.terminal import USAGE, CommandError, Ink, paint
+from proxy.cli.terminal import USAGE, CommandError, Style, paint
 
 COLUMNS: Row = ("PROFILE", "DIALECT", "PROMPTS", "NATIVE", "EMULATED", "LEFT OUT", "REFUSED", "ADDRESS")
 FEATURE_COLUMNS: Row = ("FEATURE", "CLASS", "COMPLETIONS", "CHAT", "HOW, OR WHY NOT")
@@ -25,7 +25,7 @@ _PROMPTS: Mapping[object, str] = {
     "suffix": "as a chat, with a suffix as they are",
 }
 _BY_MODEL = "by model"
-_OWN = "the operator's own"
+_OPERATORS_OWN = "the operator's own"
 
 
 def vendors_text(name: str | None) -> int:
@@ -59,7 +59,7 @@ def _print_profiles() -> None:
 
 def _profile_row(profile: Profile) -> Row:
     counts = map(str, count_cells(matrix_entries([profile])).values())
-    return (profile.name, profile.dialect, _prompts(profile), *counts, profile.base_url or _OWN)
+    return (profile.name, profile.dialect, _prompts(profile), *counts, profile.base_url or _OPERATORS_OWN)
 
 
 def _prompts(profile: Profile) -> str:
@@ -69,7 +69,7 @@ def _prompts(profile: Profile) -> str:
 
 
 def _print_profile(profile: Profile) -> None:
-    print(paint(f"{profile.name}: {profile.base_url or _OWN}", Ink.BOLD))
+    print(paint(f"{profile.name}: {profile.base_url or _OPERATORS_OWN}", Style.BOLD))
     print(f"dialect {profile.dialect}, prompts {_prompts(profile)}; {summarize(matrix_entries([profile]))}\n")
     models = _by_model(profile)
     if models:
@@ -80,11 +80,11 @@ def _print_profile(profile: Profile) -> None:
 def _print_text(first: list[MatrixEntry], *others: list[MatrixEntry]) -> None:
     """Print the treatment of the fields of text requests for one model, and how other models differ."""
     if others:
-        print(paint(f"{first[0].model}:", Ink.BOLD))
+        print(paint(f"{first[0].model}:", Style.BOLD))
     known = list(_feature_rows(first))
     print_columns(FEATURE_COLUMNS, known)
     for other in others:
-        print(paint(f"\n{other[0].model}, where it differs from {first[0].model}:", Ink.BOLD))
+        print(paint(f"\n{other[0].model}, where it differs from {first[0].model}:", Style.BOLD))
         for row in other:
             if row.closed:
                 print(f"{row.operation} is refused: {row.closed}")
@@ -100,7 +100,7 @@ def _print_tasks(profile: Profile) -> None:
         ]
         first = known.setdefault(entry.task, rows)
         differing = rows if first is rows else [row for row in rows if row not in first]
-        print(paint(f"\n{entry.task} with {entry.model}, wire form {entry.wire.form}:", Ink.BOLD))
+        print(paint(f"\n{entry.task} with {entry.model}, wire form {entry.wire.form}:", Style.BOLD))
         print_columns(TASK_COLUMNS, differing)
 
 

@@ -1,1 +1,2 @@
-"""What is kept of conversations between their requests: for each owner, bounded, in this process and at others."""
+"""Data of conversations that is stored between their requests: for each owner, bounded, in this process and at
+others."""

@@ -1,4 +1,4 @@
-"""What is remembered for each owner beyond a request: in this process, and at others where it is shared with them."""
+"""The entries of each owner that outlive a request: in this process, and at others if they are shared."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -6,30 +6,31 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from proxy.conversations.stored_entries import StoredEntries
+from proxy.request_record import NO_TEAM, RequestRecord
 
 WRITE_WAIT: Final = 0.05
-"""Seconds for which an answer waits until other processes can know what it stored: its client's next request may come
+"""Seconds for which a response waits until other processes can know its entries: its client's next request may come
 to any of them at once."""
 
 DELETE_WAIT: Final = 1.5
-"""Seconds for which the answer to a deletion waits until it is known everywhere."""
+"""Seconds for which the response to a deletion waits until it is known everywhere."""
 
 
 class OtherProcesses(Protocol):
     """Entries that this process shares with others."""
 
     def put(self, owner: str, entries: Mapping[str, bytes]) -> "asyncio.Future[bool] | None":
-        """Write entries soon, and return what becomes whether they were; None where they are not written. One without
+        """Write entries soon, and return a future of whether they were; `None` if they are not written. One without
         data stands for one that was deleted."""
 
     async def take(self, owner: str, wanted: Sequence[str], held: Sequence[str] = ()) -> dict[str, bytes] | None:
-        """Return what is there of the wanted keys, and which of those held here were deleted, without data; None where
-        that cannot be found out in a short time."""
+        """Return the entries of the wanted keys that are there, and the ones held here that were deleted, without data;
+        `None` if that cannot be found out in a short time."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundEntries:
-    """The entries found by their keys. `certain` says that those which are absent are nowhere."""
+    """The entries found by their keys. `certain` is set if the absent ones are nowhere."""
 
     entries: Mapping[str, bytes]
     certain: bool = True
@@ -37,7 +38,7 @@ class FoundEntries:
 
 @dataclass(slots=True, eq=False)
 class OwnerMemory:
-    """Entries of owners, each of which finds its own alone. `now` tells seconds."""
+    """Entries of owners, each of which finds its own alone. `now` returns seconds."""
 
     now: Callable[[], float]
     kept: StoredEntries
@@ -48,7 +49,7 @@ class OwnerMemory:
         return self.others is not None or self.kept.has_any_of(owner)
 
     def put(self, owner: str, entries: Mapping[str, bytes]) -> "asyncio.Future[bool] | None":
-        """Keep entries, and return what becomes whether other processes know them; None where they will not."""
+        """Store entries, and return a future of whether other processes know them; `None` if they will not."""
         now = self.now()
         for key, data in entries.items():
             self.kept.put(owner, key, data, now)
@@ -60,7 +61,7 @@ class OwnerMemory:
             await asyncio.wait((written,), timeout=WRITE_WAIT)
 
     async def find(self, owner: str, keys: Iterable[str]) -> dict[str, bytes]:
-        """Return what is known of these keys; other processes are asked only for what is not known here."""
+        """Return the known entries of these keys; only keys without an entry here are looked up at other processes."""
         keys = list(keys)
         found = self.kept.take(owner, keys, self.now())
         if self.others is not None and (unknown := [key for key in keys if key not in found]):
@@ -68,8 +69,8 @@ class OwnerMemory:
         return found
 
     async def find_undeleted(self, owner: str, keys: Iterable[str]) -> FoundEntries:
-        """Return what is known of these keys. What another process deleted is gone here too, as long as that can be
-        found out in a short time."""
+        """Return the known entries of these keys. An entry that another process deleted is gone here too, as long as
+        that can be found out in a short time."""
         keys = list(keys)
         found = self.kept.take(owner, keys, self.now())
         if self.others is None or not keys:
@@ -95,9 +96,15 @@ class OwnerMemory:
         return written.done() and written.result()
 
     def _adopt(self, owner: str, entries: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        """Keep what another process had here too, and return it."""
+        """Store the entries of another process here too, and return them."""
         now = self.now()
         for key, data in entries.items():
             if data:
                 self.kept.put(owner, key, data, now)
         return entries
+
+
+def owner_of(record: RequestRecord) -> str:
+    """Return the owner of the stored responses and reasoning that a request may use: its team, or the client's address
+    if there are no teams."""
+    return f"client {record.client}" if record.team == NO_TEAM else f"team {record.team}"

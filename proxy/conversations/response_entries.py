@@ -2,13 +2,13 @@
 
 Keys: `r:` and a response's id; `i:` and an item's id, whose data is the id of the latest response that holds the item.
 The lines of a response's data are its ancestors, which are needed before anything else is read; the number of its
-conversation, if there is one, with its input and output, which are what a conversation goes on with; and the object
-that the client got, without its output. Others may write to a shared memory: what no gateway wrote counts as not there.
+conversation, if there is one, with its input and output, with which a conversation goes on; and the object that the
+client got, without its output. Others may write to a shared memory: data that no gateway wrote counts as absent.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Final
 
@@ -18,7 +18,7 @@ from providers.json_types import JsonObject, JsonValue
 from proxy.errors import previous_response_not_found
 from proxy.surfaces.request.heavy_body import INLINE_PARSE_BYTES, is_heavy
 from proxy.surfaces.request.parse_json import InvalidJson, decode
-from proxy.surfaces.surface import StoredResponse
+from proxy.surfaces.surface import RequestContext, StoredResponse
 
 MOST_BYTES: Final = 8 * 1024 * 1024
 """Bytes of one stored response with its input; a longer one is not stored."""
@@ -27,7 +27,7 @@ MOST_TURNS: Final = 512
 """Responses in one conversation that is continued by id."""
 
 MOST_ITEMS: Final = 1024
-"""Items of one response that can be found by their own ids: those of the output, then the latest of the input."""
+"""Items of one response that can be found by their own ids: the items of the output, then the latest of the input."""
 
 LONGEST_ID: Final = 128
 
@@ -36,8 +36,8 @@ _SESSION: Final = re.compile(rb'\{"session":"([0-9a-f]{16})"')
 
 @dataclass(frozen=True, slots=True)
 class StoredData:
-    """What a request continues, as it is kept: the chain's responses by id, oldest first, and those that hold the items
-    that it names. `holders` has the id of the response that holds an item."""
+    """The stored responses that a request continues: the chain's responses by id, oldest first, and the responses that
+    hold the items that it names. `holders` has the id of the response that holds an item."""
 
     chain: dict[str, bytes] = field(default_factory=dict)
     holders: Mapping[str, str] = field(default_factory=dict)
@@ -59,6 +59,10 @@ class StoredData:
         """Whether reading it may block the event loop for more than a few ms."""
         return self.size > INLINE_PARSE_BYTES or any(map(is_heavy, (*self.chain.values(), *self.held.values())))
 
+    def completed(self, context: RequestContext) -> RequestContext:
+        """Return a context with the responses and items. Raises GatewayError if one of the chain makes no sense."""
+        return replace(context, chain=read_chain(self), items=read_items(self), recalled=True)
+
 
 NOTHING_STORED = StoredData()
 
@@ -74,8 +78,8 @@ def item_key(item_id: str) -> str:
 
 
 def entries_of(stored: StoredResponse, session: int | None = None) -> dict[str, bytes]:
-    """Return the entries that a response of a conversation is kept as; none for one that is too long, or is no valid
-    JSON, and for one with an id that a vendor made which nobody could ask for."""
+    """Return the entries of a response of a conversation; no entries if it is too long, is no valid JSON, or has an id
+    of a vendor's that no client could send."""
     if not _is_id(stored.id):
         return {}
     items: dict[str, object] = {} if session is None else {"session": f"{session:016x}"}
@@ -94,7 +98,7 @@ def entries_of(stored: StoredResponse, session: int | None = None) -> dict[str, 
 
 
 def ancestors_in(data: bytes) -> tuple[str, ...] | None:
-    """Return the ids of a kept response's ancestors, oldest first; None for what is no response."""
+    """Return the ids of a stored response's ancestors, oldest first; `None` if the data is no response."""
     try:
         listed: JsonValue = orjson.loads(data[: max(0, data.find(b"\n"))])
     except orjson.JSONDecodeError:
@@ -106,15 +110,15 @@ def ancestors_in(data: bytes) -> tuple[str, ...] | None:
 
 
 def session_in(data: bytes) -> int | None:
-    """Return the number of a kept response's conversation, without reading the rest; None without one."""
+    """Return the number of a stored response's conversation, without reading the rest; `None` if it has no number."""
     begin = data.find(b"\n") + 1
     found = _SESSION.match(data, begin) if begin else None
     return None if found is None else int(found[1], 16)
 
 
 def read_turn(response_id: str, data: bytes) -> StoredResponse | None:
-    """Return what a conversation goes on with: of a kept response's object only the id and the output. None for what is
-    no response."""
+    """Return the part of a stored response with which a conversation goes on: of its object only the id and the output.
+    `None` if the data is no response."""
     ancestors = ancestors_in(data)
     return None if ancestors is None else _turn(response_id, ancestors, data)
 
@@ -132,7 +136,7 @@ def _turn(response_id: str, ancestors: tuple[str, ...], data: bytes) -> StoredRe
 
 
 def answer_in(response_id: str, data: bytes) -> bytes | None:
-    """Return the JSON of the object that the client got; None for what is no response."""
+    """Return the JSON of the object that the client got; `None` if the data is no response."""
     turn = read_turn(response_id, data)
     try:
         rest = None if turn is None else decode(data.split(b"\n", 2)[2])
@@ -144,7 +148,7 @@ def answer_in(response_id: str, data: bytes) -> bytes | None:
 
 
 def read_chain(stored: StoredData) -> tuple[StoredResponse, ...]:
-    """Return the responses of a chain. Raises GatewayError where one of them makes no sense."""
+    """Return the responses of a chain. Raises GatewayError if one of them makes no sense."""
     found: list[StoredResponse] = []
     names = tuple(stored.chain)
     for response_id, data in stored.chain.items():
@@ -156,7 +160,7 @@ def read_chain(stored: StoredData) -> tuple[StoredResponse, ...]:
 
 
 def read_items(stored: StoredData) -> Mapping[str, JsonObject]:
-    """Return the items that a request names, by id; what is not found is absent."""
+    """Return the items that a request names, by id; items that are not found are absent."""
     items: dict[str, JsonObject] = {}
     for response_id, data in stored.held.items():
         response = read_turn(response_id, data)

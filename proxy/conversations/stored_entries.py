@@ -1,5 +1,5 @@
-"""Entries that outlive their requests, such as what models thought and stored responses: bounded in bytes and time,
-with a fair share for each owner. They outlive the table too.
+"""Entries that outlive their requests, such as reasoning and stored responses: bounded in bytes and time, with a fair
+share for each owner. They outlive the configuration too.
 
 Pure: time is an argument, in seconds.
 """
@@ -14,12 +14,12 @@ OVERHEAD: Final = 512
 """Bytes that an entry takes besides its data."""
 
 Name = tuple[str, str]
-"""An owner, which is a team or, where there are no teams, a client's address, and the key of an entry."""
+"""An owner, which is a team or, if there are no teams, a client's address, and the key of an entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredEntry:
-    """The data of an entry, and until when it is kept."""
+    """The data of an entry, and the time until which it is stored."""
 
     data: bytes
     until: float
@@ -32,16 +32,16 @@ class StoredEntry:
 
 @dataclass(slots=True, eq=False)
 class OwnedKeys:
-    """The entries of one owner, the one not used for longest first, and what they take together."""
+    """The entries of one owner, the least recently used first, and their bytes together."""
 
     keys: OrderedDict[str, None] = field(default_factory=OrderedDict)
     size: int = 0
 
 
 class StoredEntries:
-    """The entries of all owners: at most `most` bytes, each for `seconds` after it was put or last used. Where there
-    are too many, the owner with the most bytes loses its oldest: nobody loses any while it has less than an equal
-    share. `evicted` counts them."""
+    """The entries of all owners: at most `most` bytes, each for `seconds` after it was put or last used. If there are
+    too many, the owner with the most bytes loses its oldest: no owner loses any while it has less than an equal share.
+    `evicted` counts them."""
 
     __slots__ = ("_entries", "_largest", "_owners", "_seconds", "evicted", "most", "size")
 
@@ -59,15 +59,15 @@ class StoredEntries:
         return len(self._entries)
 
     def has_any_of(self, owner: str) -> bool:
-        """Return whether any entry of an owner is kept."""
+        """Return whether any entry of an owner is stored."""
         return owner in self._owners
 
     def has_room_for(self, entries: Mapping[str, bytes]) -> bool:
-        """Return whether these entries can be kept at the same time, if need be in place of all others."""
+        """Return whether these entries can be stored at the same time, if need be instead of all others."""
         return sum([OVERHEAD + len(data) for data in entries.values()]) <= self.most
 
     def put(self, owner: str, key: str, data: bytes, now: float) -> None:
-        """Keep an entry, in place of one of the same key."""
+        """Store an entry, instead of one with the same key."""
         self.forget_ended(now)
         self.drop(owner, key)
         entry = StoredEntry(data, now + self._seconds)
@@ -83,7 +83,7 @@ class StoredEntries:
             self._drop_oldest_of_largest()
 
     def take(self, owner: str, keys: Iterable[str], now: float) -> dict[str, bytes]:
-        """Return the entries that are kept of these keys, and keep them on from now."""
+        """Return the stored entries of these keys, and renew their lifetime."""
         self.forget_ended(now)
         found: dict[str, bytes] = {}
         owned = self._owners.get(owner)
@@ -121,7 +121,7 @@ class StoredEntries:
             del self._owners[owner]
 
     def _note(self, owner: str, owned: OwnedKeys) -> None:
-        """Put an owner's size into the heap, which is made anew where most of it is of the past."""
+        """Put an owner's size into the heap, which is made anew if most of it is outdated."""
         heappush(self._largest, (-owned.size, owner))
         if len(self._largest) > 64 + 4 * len(self._owners):
             self._largest = [(-each.size, name) for name, each in self._owners.items()]

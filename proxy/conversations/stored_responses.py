@@ -1,11 +1,14 @@
-"""Stores responses for later turns, and finds what a request continues: its chain of responses, and items by id."""
+"""Stores responses for later turns, and finds the responses that a request continues: its chain of responses, and items
+by id."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol, TypeVar, cast
+from typing import Final, cast
 
-from proxy.conversations.owner_memory import OwnerMemory
+from aiohttp import web
+
+from proxy.conversations.owner_memory import OwnerMemory, owner_of
 from proxy.conversations.response_entries import (
     MOST_BYTES,
     MOST_TURNS,
@@ -23,36 +26,34 @@ from proxy.errors import (
     responses_not_stored,
     stored_responses_unreachable,
 )
+from proxy.hooks.request_hook import ContextSource, RequestHook
+from proxy.hooks.team_hooks import TeamHooks
+from proxy.off_loop.request_threads import RequestThreads
 from proxy.request_record import RequestRecord
-from proxy.surfaces.registry import SURFACES
-from proxy.surfaces.surface import ReferredIds, Renderer, StoredResponse, StoringRenderer, StoringSurface
+from proxy.surfaces.registry import STORING
+from proxy.surfaces.surface import ReferredIds, Renderer, StoredResponse, StoringRenderer
 
 RESPONSE_BYTES: Final = 64 * 1024 * 1024
 RESPONSE_SECONDS: Final = 86400.0
-"""What all responses may take in one process, and how long each is kept after it was stored or last used, unless the
-table says otherwise."""
+"""Bytes that all responses may take in one process, and seconds for which each is stored after it was made or last
+used, unless the configuration has other values."""
 
 MOST_CONTINUED: Final = 2 * MOST_BYTES
 """Bytes of stored responses that one request may continue."""
 
-STORING: Final[Mapping[str, StoringSurface]] = {
-    each.name: each for each in SURFACES if isinstance(each, StoringSurface)
-}
-"""The surfaces whose answers are stored, by name."""
-
 
 @dataclass(slots=True, eq=False)
 class StoredResponses:
-    """The stored responses of this process, and of others where it shares them. While it is `off` none are stored.
-    `warn` is called at the first response that others who get its client's next request cannot know."""
+    """The stored responses of this process, and of others if it shares them. While it is `off` no response is stored.
+    `warn` is called at the first response that another process which gets its client's next request cannot know."""
 
     entries: OwnerMemory
     off: bool = False
     warn: Callable[[], None] | None = None
 
     async def recall(self, owner: str, referred: ReferredIds) -> StoredData:
-        """Return what a request continues. Raises GatewayError where the response that it names, or one of those before
-        that, is not there."""
+        """Return the responses that a request continues. Raises GatewayError if the response that it names, or one
+        before that, is not there."""
         if self.off:
             if referred.previous is not None:
                 raise responses_not_stored()
@@ -65,7 +66,7 @@ class StoredResponses:
         return found
 
     async def get(self, owner: str, response_id: str) -> bytes:
-        """Return a stored response as it is kept. Raises GatewayError where there is none."""
+        """Return the data of a stored response. Raises GatewayError if it is not there."""
         data = (await self._find(owner, [response_id])).get(response_id)
         if data is None:
             raise response_not_found(response_id)
@@ -86,14 +87,14 @@ class StoredResponses:
         return True
 
     async def delete(self, owner: str, response_id: str) -> None:
-        """Forget a response. Raises GatewayError where there is none, or where others may still have it."""
+        """Forget a response. Raises GatewayError if it is not there, or if others may still have it."""
         if response_id not in await self._find(owner, [response_id]):
             raise response_not_found(response_id)
         if not await self.entries.delete(owner, response_key(response_id)):
             raise stored_responses_unreachable()
 
     async def _chain(self, owner: str, previous: str) -> dict[str, bytes]:
-        """Return a response and those before it, oldest first."""
+        """Return a response and the ones before it, oldest first."""
         last = (await self._find(owner, [previous])).get(previous)
         ancestors = None if last is None else ancestors_in(last)
         if last is None or ancestors is None:
@@ -121,8 +122,8 @@ class StoredResponses:
         return holders, await self._find(owner, dict.fromkeys(holders.values()))
 
     async def _find(self, owner: str, response_ids: Collection[str]) -> dict[str, bytes]:
-        """Return the responses that are there, by id. Raises GatewayError where others may have one, and cannot be
-        asked."""
+        """Return the responses that are there, by id. Raises GatewayError if others may have one, and cannot be
+        reached."""
         if self.off:
             return {}
         found = await self.entries.find_undeleted(owner, [response_key(name) for name in response_ids])
@@ -132,44 +133,58 @@ class StoredResponses:
         return data
 
 
-T = TypeVar("T")
-
-
-class Threads(Protocol):
-    """Threads for work whose duration depends on a request. See proxy.off_loop.request_threads.RequestThreads."""
-
-    async def run(self, owner: str, work: Callable[[], T]) -> T:
-        """Run `work` in a thread and return its result."""
-
-
 SHORT: Final = 64 * 1024
-"""Bytes of an answer that is written for the store on the event loop."""
+"""Bytes of a response that is written for the store on the event loop."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerStore:
-    """Stores the answer to one request of an owner. Long ones, and those to `heavy` requests, whose input is stored
-    beside them, are written in `threads`."""
+class StoringHook(RequestHook):
+    """The part of stored responses in the requests of an API that refers to them. Long responses, and responses to
+    heavy requests, whose input is stored beside them, are written in `threads`."""
 
-    responses: StoredResponses
-    owner: str
-    threads: Threads
-    heavy: bool = False
+    __slots__ = ("_responses", "_threads")
 
-    async def keep(self, renderer: Renderer, record: RequestRecord, shown: bytes) -> bytes:
-        """Store what was rendered, and return what the client is shown: `shown`, unless the client wants the answer
-        stored and it is not. Then its record names `store`, and the answer says so."""
+    def __init__(self, responses: StoredResponses, threads: RequestThreads) -> None:
+        self._responses = responses
+        self._threads = threads
+
+    def begun(self, http: web.BaseRequest, record: RequestRecord) -> None:
+        """Mark the request, whose response is not cached."""
+        record.private = True
+
+    def context(self) -> ContextSource:
+        """Return this hook as the source of stored responses."""
+        return self
+
+    @property
+    def stores(self) -> bool:
+        """Whether responses are stored."""
+        return not self._responses.off
+
+    async def recall(self, record: RequestRecord, referred: ReferredIds) -> StoredData:
+        """Return the responses and items that a request refers to. Raises as `StoredResponses.recall` does."""
+        return await self._responses.recall(owner_of(record), referred)
+
+    def written(self, record: RequestRecord, renderer: Renderer, body: bytes, *, heavy: bool) -> Awaitable[bytes]:
+        """Store a rendered response. Return its bytes, or if the client wants it stored and it is not, bytes that say
+        so; then its record names `store`."""
         # Each renderer of a StoringSurface is one; asking for the protocol would take 10 us.
-        storing = cast(StoringRenderer, renderer)
-        long = self.heavy or len(shown) > SHORT
+        return self._stored(record, cast(StoringRenderer, renderer), body, heavy or len(body) > SHORT)
+
+    async def _stored(self, record: RequestRecord, renderer: StoringRenderer, body: bytes, long: bool) -> bytes:
         session = None if record.placed is None else record.placed.number
-        write = partial(_entries, storing, self.responses.off, session)
-        entries = await self.threads.run(record.owner, write) if long else write()
-        if entries is None or await self.responses.keep_entries(self.owner, entries):
-            return shown
+        write = partial(_entries, renderer, self._responses.off, session)
+        entries = await self._threads.run(record.owner, write) if long else write()
+        if entries is None or await self._responses.keep_entries(owner_of(record), entries):
+            return body
         record.dropped = (*record.dropped, "store")
-        render = partial(storing.unstored, shown)
-        return await self.threads.run(record.owner, render) if long else render()
+        render = partial(renderer.unstored, body)
+        return await self._threads.run(record.owner, render) if long else render()
+
+
+def attach_stored_responses(hooks: TeamHooks, responses: StoredResponses, threads: RequestThreads) -> None:
+    """Store the responses of APIs whose requests refer to them."""
+    hook = StoringHook(responses, threads)
+    hooks.attach("stored_responses", lambda team, surface: hook if surface in STORING else None)
 
 
 def _entries(renderer: StoringRenderer, off: bool, session: int | None) -> Mapping[str, bytes] | None:

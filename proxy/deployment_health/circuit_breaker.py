@@ -1,7 +1,6 @@
 """The circuit breaker of one deployment, and the effect of each attempt on it.
 
-Pure: `now` is seconds of the loop's clock, random numbers come from a function. Other processes get only facts that the
-vendor itself reported.
+Pure: `now` is seconds of the loop's clock. Other processes get only facts that the vendor itself reported.
 """
 
 from collections.abc import Callable
@@ -124,14 +123,12 @@ class Breaker:
         return self._rules.panic_every if self._probing else 0.0
 
     def requested_wait(self, now: float) -> float:
-        """Return the longer of `wait` and the wait that the vendor requested. The deployment is called again after
-        `wait`; a client that is refused before then gets the vendor's wait."""
+        """Return the longer of `wait` and the vendor's requested wait, which a refused client gets."""
         return max(self.wait(now), self._requested_until - now) if self.cooling_down(now) else self.wait(now)
 
     def healthy(self, now: float, team: str = "") -> bool:
         """Return whether a deployment is healthy for a team: its breaker is closed for the team, it does not hang, and
-        it has not failed the team TEAM_FAILURES times since the team's last first byte. True for a deployment without
-        attempts."""
+        it has not failed the team TEAM_FAILURES times since the team's last first byte."""
         if self._tripped and (self.only_team in (None, team) or now < self._cooldown_until):
             return False
         times, latest = self._failures_of_team.get(team, (0, NEVER))
@@ -146,8 +143,7 @@ class Breaker:
         return now < self._cooldown_until
 
     def share(self, now: float) -> float:
-        """Return the share of its usual requests that the deployment should get: below 1 for a while after it
-        closed."""
+        """Return the share of its usual requests for the deployment: below 1 for a while after the breaker closed."""
         rules = self._rules
         back = now - self._returned
         return 1.0 if back >= rules.slow_start else max(rules.slow_start_from, back / rules.slow_start)
@@ -223,8 +219,7 @@ class Breaker:
         self._in_row = 0
 
     def _answered_probe(self, now: float, team: str) -> None:
-        """Close the breaker, because a team's probe was answered. A cooldown requested by the vendor meanwhile
-        stays."""
+        """Close the breaker, because a team's probe was answered. The vendor's own cooldown stays."""
         self._open_until = NEVER
         self.only_team = None
         if now < self._cooldown_until:
@@ -278,8 +273,7 @@ class Breaker:
 @dataclass(slots=True, eq=False)
 class TrackedAttempt:
     """One attempt as the breaker tracks it. The first call of `succeeded`, `failed` or `abandoned` ends it; later calls
-    do nothing. `disputed` is true if it failed while other teams' attempts succeeded, so that the request may be the
-    cause."""
+    do nothing. `disputed`: it failed while other teams' attempts succeeded, so that the request may be the cause."""
 
     _breaker: Breaker
     _awaited: Awaited
@@ -291,8 +285,8 @@ class TrackedAttempt:
     _waits: bool = True
 
     def first_byte(self, now: float) -> None:
-        """Note the first content of a stream, or a non-streaming response. It ends a probe, because a stream may last
-        for minutes; if the stream fails later, the breaker opens again."""
+        """Note the first content of a stream, or a non-streaming response. It ends a probe: a stream may last minutes,
+        and the breaker opens again if it fails later."""
         if not self._waits:
             return
         self._waits = False
@@ -319,8 +313,8 @@ class TrackedAttempt:
             breaker._witnesses.succeeded(self._team, now)
 
     def failed(self, now: float, failure: Failure) -> bool:
-        """Note a failure, and return whether it opened the breaker. A failure that is not the deployment's fault does
-        not count, but ends a probe as any response does."""
+        """Note a failure, and return whether it opened the breaker. One that is not the deployment's fault only ends a
+        probe."""
         if not self._running:
             return False
         breaker, rules, waited = self._breaker, self._breaker._rules, self._close()

@@ -1,1 +1,1 @@
-"""The vendors' own lists of models, fetched for the models list: what a `vendor/*` entry stands for."""
+"""The vendors' own lists of models, fetched for the models list: the models that a `vendor/*` entry stands for."""

@@ -1,7 +1,7 @@
-"""What the vendors' lists have named: kept for the models list, and fetched again when a client asks for it.
+"""The models in the vendors' lists: cached for the models list, and fetched again when a client requests it.
 
-Nothing is fetched without demand, and no request waits for a list but the first ones after the start, for FIRST_WAIT.
-Each process fetches for itself.
+Nothing is fetched without demand. Only the first requests after the start wait for a list, for FIRST_WAIT. Each process
+fetches for itself.
 """
 
 import asyncio
@@ -23,30 +23,30 @@ from proxy.upstream.transport import Transport
 FIRST_WAIT: Final = 2.0
 """Seconds from the first demand for a list for which requests wait for it."""
 
-FRESH: Final = 600.0
+REFETCH_AFTER: Final = 600.0
 """Seconds after which a list is fetched again at the next demand."""
 
-PAUSE: Final = 60.0
-"""Seconds after a failure before the vendor is asked again."""
+RETRY_PAUSE: Final = 60.0
+"""Seconds after a failure before the vendor is called again."""
 
-STALE: Final = 24 * 3600.0
-"""Seconds for which a list is kept that cannot be fetched again."""
+DROP_AFTER: Final = 24 * 3600.0
+"""Seconds for which a list stays cached if it cannot be fetched again."""
 
 Listed = Mapping[str, ListedModel]
-"""The models of a vendor by the names that it knows them by."""
+"""The models of a vendor by the vendor's names."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListState:
-    """The state of one vendor's list, for operators: how many models it has, None before any was fetched, how many
-    entries were left out, and why it could not be fetched the last time, empty where it could."""
+    """The state of one vendor's list, for operators: the number of its models, `None` before the first fetch, the
+    number of entries left out, and why the last fetch failed, empty if it succeeded."""
 
     models: int | None = None
     left_out: int = 0
     failure: str = ""
 
     def beside(self, other: "ListState") -> "ListState":
-        """Return the state to show of two processes': the one with a failure, else that of the longer list."""
+        """Return the state to show for two processes: the one with a failure, else the one with the longer list."""
         return max(self, other, key=lambda state: (bool(state.failure), state.models or 0))
 
     def __str__(self) -> str:
@@ -59,7 +59,8 @@ class ListState:
 
 
 class DiscoveredModels:
-    """The lists of the vendors that the table discovers. `use` gives it a table; `aclose` ends what is under way.
+    """The lists of the vendors that the configuration discovers. `use` sets a configuration; `aclose` ends the fetches
+    in flight.
 
     `known` has the lists by vendor. It is replaced, never changed, whenever one of them differs.
     """
@@ -70,26 +71,28 @@ class DiscoveredModels:
         self.known: Mapping[str, Listed] = MappingProxyType({})
 
     async def use(self, snapshot: Snapshot) -> None:
-        """Put a table in force: keep the lists of vendors that it asks in the same way, forget the others."""
+        """Use a configuration: keep the lists of vendors that are fetched in the same way, and remove the others."""
         entries = ((name, entry) for name, entry in snapshot.wildcards.items() if name in snapshot.discover)
         listed = {name: in_service(entry.targets) for name, entry in entries}
         wanted = {name: targets for name, targets in listed.items() if targets}
-        gone = [each for name, each in self._lists.items() if name not in wanted or not each.asks(wanted[name])]
-        self._lists = {name: each for name, each in self._lists.items() if each not in gone}
+        removed = [
+            each for name, each in self._lists.items() if name not in wanted or not each.fetches_like(wanted[name])
+        ]
+        self._lists = {name: each for name, each in self._lists.items() if each not in removed}
         for name, targets in wanted.items():
             if name not in self._lists:
                 self._lists[name] = _VendorList(name, targets, self._transport, self._publish)
         self._publish()
-        for each in gone:
+        for each in removed:
             await each.fetching.aclose()
 
     async def ready(self, vendors: Iterable[str]) -> None:
-        """Begin to fetch the lists of these vendors that are due, and wait for those that were never fetched, as long
+        """Begin to fetch the lists of these vendors that are due. Wait for the lists that were never fetched, as long
         as requests may wait for them."""
-        asked = [self._lists[name] for name in vendors if name in self._lists]
-        for each in asked:
+        lists = [self._lists[name] for name in vendors if name in self._lists]
+        for each in lists:
             each.demand()
-        for each in asked:
+        for each in lists:
             if each.fetching.running and not each.fetched:
                 with suppress(TimeoutError):
                     async with asyncio.timeout_at(each.patience):
@@ -105,16 +108,14 @@ class DiscoveredModels:
         return {name: each.state for name, each in self._lists.items()}
 
     async def aclose(self) -> None:
-        """End the fetches under way."""
+        """End the fetches in flight."""
         for each in self._lists.values():
             await each.fetching.aclose()
 
 
 class _VendorList:
-    """One vendor's list, and the one fetch at a time that renews it. `changed` is called after a change of `models`.
-
-    `patience` is when requests stop to wait for a list that was never fetched.
-    """
+    """One vendor's list, and the fetch that renews it, at most one at a time. `changed` is called after a change of
+    `models`. `patience` is the loop time at which requests stop waiting for a list that was never fetched."""
 
     def __init__(
         self, vendor: str, targets: tuple[Target, ...], transport: Transport, changed: Callable[[], None]
@@ -137,15 +138,15 @@ class _VendorList:
         """Whether a list has been fetched."""
         return self.state.models is not None
 
-    def asks(self, targets: tuple[Target, ...]) -> bool:
-        """Return whether these deployments would be asked for the same list in the same way."""
-        return [*map(_way, targets)] == [*map(_way, self._targets)]
+    def fetches_like(self, targets: tuple[Target, ...]) -> bool:
+        """Return whether the same list would be fetched from these deployments in the same way."""
+        return [*map(_fetch_settings, targets)] == [*map(_fetch_settings, self._targets)]
 
     def demand(self) -> None:
-        """Begin to fetch the list if it is due; drop it where it has been stale for too long."""
+        """Begin to fetch the list if it is due; drop it if it has been stale for too long."""
         now = self._now()
         self.patience = min(self.patience, now + FIRST_WAIT)
-        if self.models and now - self._since > STALE:
+        if self.models and now - self._since > DROP_AFTER:
             self.models, self.state = {}, ListState(None, 0, self.state.failure)
             self.patience = now + FIRST_WAIT
             self._changed()
@@ -153,15 +154,15 @@ class _VendorList:
             self.fetching.start()
 
     async def _renew(self) -> None:
-        # In force from the beginning, so that a fault of ours is not repeated for every request.
-        self._next = self._now() + PAUSE
+        # Set at the beginning, so that a fault of the gateway is not repeated for every request.
+        self._next = self._now() + RETRY_PAUSE
         try:
             found = await fetch_list(self._transport, self._targets)
         except UnfetchedError as unfetched:
             self._failed(unfetched.reason)
             return
         now = self._now()
-        self._since, self._next = now, now + FRESH
+        self._since, self._next = now, now + REFETCH_AFTER
         before, self.state = self.state, ListState(len(found.models), found.left_out)
         self.models = MappingProxyType({model.name: model for model in found.models})
         self._changed()
@@ -174,13 +175,13 @@ class _VendorList:
             )
 
     def _failed(self, reason: str) -> None:
-        self._next = self._now() + PAUSE
+        self._next = self._now() + RETRY_PAUSE
         if reason != self.state.failure:
             self._log.warning("the list of models of %s could not be fetched: %s", self._vendor, reason)
         self.state = ListState(self.state.models, self.state.left_out, reason)
 
 
-def _way(target: Target) -> tuple[object, ...]:
+def _fetch_settings(target: Target) -> tuple[object, ...]:
     return (
         *(target.profile.name, target.base_url, target.credential, target.allow_private),
         *(target.authorities, target.api_version),

@@ -25,31 +25,31 @@ from proxy.upstream.transport import (
 )
 
 DEADLINE: Final = 15.0
-"""Seconds for a whole list, all deployments that are asked for it and all pages included."""
+"""Seconds for a complete list, including all deployments that are called for it and all pages."""
 
 MAX_BYTES: Final = 4 * 2**20
-"""Bytes of one page. OpenRouter's whole list has about one million."""
+"""Bytes of one page. OpenRouter's complete list has about one million."""
 
-SHORT: Final = 64 * 1024
-"""Bytes of a page that is read on the event loop; longer ones are read in a thread."""
+PARSED_ON_LOOP: Final = 64 * 1024
+"""Bytes of a page up to which it is parsed on the event loop; a longer one is parsed in a thread."""
 
 MAX_PAGES: Final = 20
 """Pages of one list; of the paged lists the longest page has 1,000 models."""
 
 MAX_MODELS: Final = 5000
-"""Models of one list that are kept."""
+"""Models of one list that are stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchedList:
-    """A vendor's list: each model once, and how many entries were left out for their names or their number."""
+    """A vendor's list: each model once, and the number of entries left out for their names or their number."""
 
     models: tuple[ListedModel, ...]
     left_out: int = 0
 
 
 class UnfetchedError(Exception):
-    """No list could be fetched; `reason` is in our own words, for the log."""
+    """The failure to fetch a list; `reason` is in the gateway's own words, for the log."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -57,7 +57,8 @@ class UnfetchedError(Exception):
 
 
 async def fetch_list(transport: Transport, targets: Sequence[Target]) -> FetchedList:
-    """Return the list of the first deployment that gives one. Raises UnfetchedError with the last one's failure."""
+    """Return the list of the first deployment that provides one. Raises UnfetchedError with the failure of the last
+    one."""
     failure = Failure(FailureKind.NOT_FOUND, "There is no list of models.", ours=True)
     try:
         async with asyncio.timeout(DEADLINE):
@@ -79,15 +80,15 @@ async def _fetch_from(transport: Transport, target: Target) -> FetchedList:
     found: dict[str, ListedModel] = {}
     left_out = 0
     for _ in range(MAX_PAGES):
-        data = await _answer(transport, ask_for_page(style, target, cursor))
-        page = _read(style, data) if len(data) <= SHORT else await asyncio.to_thread(_read, style, data)
+        data = await _body_of(transport, ask_for_page(style, target, cursor))
+        page = _read(style, data) if len(data) <= PARSED_ON_LOOP else await asyncio.to_thread(_read, style, data)
         left_out += page.left_out
         for model in page.models:
             if len(found) < MAX_MODELS:
                 found.setdefault(model.name, model)
             else:
                 left_out += model.name not in found
-        # A vendor that leads back to the same page would do so for ever.
+        # A vendor that leads back to the same page would do so without end.
         if page.next is None or page.next == cursor:
             return FetchedList(tuple(found.values()), left_out)
         cursor = page.next
@@ -98,11 +99,11 @@ def _read(style: ListStyle, data: bytes) -> ListPage:
     try:
         return read_page(style, data)
     except UpstreamError as error:
-        # A page is refused in our own words, which may be told.
+        # A page is refused in the gateway's own words, which may be logged.
         raise UpstreamError(replace(error.failure, ours=True)) from None
 
 
-async def _answer(transport: Transport, sent: UpstreamRequest) -> bytes:
+async def _body_of(transport: Transport, sent: UpstreamRequest) -> bytes:
     """Return the body of a 200. Raises UpstreamError for anything else."""
     response = await _open(transport, sent)
     try:
@@ -110,7 +111,7 @@ async def _answer(transport: Transport, sent: UpstreamRequest) -> bytes:
             return await read_whole(response, unwatched, MAX_BYTES)
         body = await read_error(response)
     except BaseException:
-        # Unlike a release, this also ends a body that is still coming.
+        # Unlike a release, this also ends a body that is still arriving.
         response.close()
         raise
     finally:
@@ -120,7 +121,7 @@ async def _answer(transport: Transport, sent: UpstreamRequest) -> bytes:
 
 
 async def _open(transport: Transport, sent: UpstreamRequest) -> UpstreamResponse:
-    """Send the call, again where its failure says nothing about the vendor: reading a list twice harms nobody."""
+    """Send the call, and send it again if the failure is not the vendor's: reading a list twice does no harm."""
     repeats: Repeats = ()
     while True:
         try:

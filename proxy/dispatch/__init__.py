@@ -1,1 +1,3 @@
-"""Attempts of one request: which deployment is next, what may be retried, and when. The only place that retries."""
+"""The attempts of an exchange: which deployment is called next, what may be retried, and when. The only package that
+retries. An `Exchange` is one request of a client and its response, to which each layer adds its decisions; a
+`RunningAttempt` is one call of a deployment for it, from the slot that it takes to the end of the response."""

@@ -1,4 +1,4 @@
-"""The attempts of one request: which target is called next, and when. The only place that begins another attempt;
+"""The attempts of one request: which target is called next, and when. The only module that begins another attempt;
 calls repeated within one, for free, are `proxy.upstream.send_call`'s."""
 
 import asyncio
@@ -10,18 +10,13 @@ from tenacity import AsyncRetrying, RetryCallState
 from tenacity.asyncio import retry_if_exception
 
 from providers.failure import VERDICTS, Failure, FailureKind, UpstreamError
-from providers.frozen_record import record
 from providers.target import Target
-from proxy.deadlines import Deadlines, Phase
 from proxy.deployment_health.breaker_registry import Breakers
 from proxy.deployment_health.circuit_breaker import Breaker
-from proxy.dispatch.attempt_deadline import AttemptLimits, attempt_limits
+from proxy.dispatch.exchange import AttemptLimits, ClientRequest, Exchange, attempt_limits
 from proxy.dispatch.next_deployment import Candidates, P, Prepare, Prepared
 from proxy.dispatch.retry_rules import RetryRules, is_free, least_useful, may_repeat, wait_for_other, wait_for_same
 from proxy.off_loop.request_threads import OffLoop
-from proxy.request_record import RequestRecord
-from proxy.routing.resolve_model import Plan
-from proxy.routing.snapshot import Team
 from proxy.teams.retry_budget import RetryBucket, RetryBudgets
 from proxy.telemetry.metrics import Metrics
 
@@ -31,51 +26,14 @@ P_in = TypeVar("P_in", bound=Prepared, contravariant=True)
 T_out = TypeVar("T_out", covariant=True)
 
 
-class ClientRequest(Protocol):
-    """A client's parsed request, whatever it asks for."""
-
-    @property
-    def timeout(self) -> float | None:
-        """The seconds in which the client wants its answer."""
-
-    @property
-    def passes_unknown(self) -> bool:
-        """Whether the client passes members through that may change the form of the answer."""
-
-
-R = TypeVar("R", bound=ClientRequest, covariant=True)
-
 _EARLY = 0.002
 """Seconds by which a timer may end too early: uvloop 0.22 counts whole milliseconds, and every fifth wait ended up to
 0.5 ms before its time (measured)."""
 
-_SHORTENED = frozenset({Phase.TOTAL, Phase.ATTEMPT})
-"""Limits that follow the client's deadline where that is shorter than the operator's."""
-
-
-@record(eq=False)
-class PlannedRequest(Generic[R]):
-    """One request and what is needed to answer it. `total` is its deadline in seconds, which `deadlines` enforces;
-    `hurried` says that the client made it shorter than the operator's, `heavy` that the request is large enough to be
-    prepared in a thread."""
-
-    plan: Plan
-    team: Team
-    request: R
-    record: RequestRecord
-    deadlines: Deadlines
-    total: float
-    hurried: bool = False
-    heavy: bool = False
-
-    def impatient(self, phase: Phase, elapsed: float, target: Target) -> bool:
-        """Return whether an attempt that ended after `elapsed` seconds did so only because of the client's shorter
-        deadline: that says nothing of the deployment."""
-        return self.hurried and phase in _SHORTENED and elapsed < target.timeouts.total
-
 
 class RetryContext(NamedTuple):
-    """What the attempts of all requests share. `now` returns seconds of the event loop, `draw` a number from 0 to 1."""
+    """The objects that the attempts of all requests share. `now` returns seconds of the event loop, `draw` a number
+    from 0 to 1."""
 
     now: Callable[[], float]
     draw: Callable[[], float]
@@ -90,7 +48,7 @@ class Attempts(Protocol[P_in, T_out]):
     """How the attempts of a request are made. An attempt uses the record and the deadlines of the planned request that
     it is given alone, so that two with a record and deadlines each may run at a time."""
 
-    def make(self, planned: PlannedRequest[ClientRequest], prepared: P_in, limits: AttemptLimits) -> Awaitable[T_out]:
+    def make(self, exchange: Exchange[ClientRequest], prepared: P_in, limits: AttemptLimits) -> Awaitable[T_out]:
         """Make one attempt at the target that a request has been prepared for. Raises UpstreamError."""
 
 
@@ -112,42 +70,40 @@ class Race(Protocol[P_out, T_out]):
 class Hedges(Protocol[P, T_out]):
     """How the requests of names with second attempts begin."""
 
-    def race(
-        self, planned: PlannedRequest[ClientRequest], first: P, candidates: Candidates[P]
-    ) -> Race[P, T_out] | None:
+    def race(self, exchange: Exchange[ClientRequest], first: P, candidates: Candidates[P]) -> Race[P, T_out] | None:
         """Return the race of a request that may have a second attempt at one of the candidates, else `None`."""
 
 
 async def first_success(
     context: RetryContext,
-    planned: PlannedRequest[ClientRequest],
+    exchange: Exchange[ClientRequest],
     prepare: Prepare[P],
     attempts: Attempts[P, T],
     hedges: Hedges[P, T] | None = None,
 ) -> T:
     """Return the result of the first attempt that succeeds. Raises UpstreamError with the last failure, and
-    GatewayError where no target can be called."""
-    now, tenant = context.now(), planned.team.tenant
-    budget = context.budgets.count_request(tenant, planned.plan.label, now)
+    GatewayError if no target can be called."""
+    now, tenant = context.now(), exchange.team.tenant
+    budget = context.budgets.count_request(tenant, exchange.plan.label, now)
     candidates = Candidates(context.breakers, tenant, prepare)
-    placed = planned.record.placed
-    first = candidates.first(planned.plan, now, None if placed is None else placed.number)
+    placed = exchange.record.placed
+    first = candidates.first(exchange.plan, now, None if placed is None else placed.number)
     prepared: P = await first if isinstance(first, CoroutineType) else first  # type: ignore[assignment]  # see Later
-    if planned.heavy:
-        planned.record.heavy.append(prepared)
+    if exchange.heavy:
+        exchange.record.heavy.append(prepared)
     target = prepared.target
-    another = candidates.more and target.retries.attempts > 1 and target.retries.safety == "safe"
-    share = context.rules.share * planned.deadlines.remaining if another else None
-    limits, race = attempt_limits(target.timeouts, planned.total, share), None
-    if planned.plan.hedge is not None and hedges is not None:
-        race = hedges.race(planned, prepared, candidates)
+    another = candidates.left and target.retries.attempts > 1 and target.retries.safety == "safe"
+    share = context.rules.share * exchange.deadlines.remaining if another else None
+    limits, race = attempt_limits(target.timeouts, exchange.total, share), None
+    if exchange.plan.hedge is not None and hedges is not None:
+        race = hedges.race(exchange, prepared, candidates)
     try:
-        return await (attempts.make(planned, prepared, limits) if race is None else race.run(limits))
+        return await (attempts.make(exchange, prepared, limits) if race is None else race.run(limits))
     except UpstreamError as error:
         if race is None:
-            others = OtherAttempts(context, planned, attempts, candidates, budget, prepared)
+            others = OtherAttempts(context, exchange, attempts, candidates, budget, prepared)
         else:
-            others = OtherAttempts(context, planned, attempts, candidates, budget, race.failed)
+            others = OtherAttempts(context, exchange, attempts, candidates, budget, race.failed)
             others.count_other(race.other)
             del race
         del prepared  # may be large, and is not needed once another target is called
@@ -162,14 +118,14 @@ class OtherAttempts(Generic[P, T]):
     def __init__(
         self,
         context: RetryContext,
-        planned: PlannedRequest[ClientRequest],
+        exchange: Exchange[ClientRequest],
         attempts: Attempts[P, T],
         candidates: Candidates[P],
         budget: RetryBucket,
         failed: P,
     ) -> None:
         self.context = context
-        self.planned = planned
+        self.exchange = exchange
         self._attempts = attempts
         self._candidates = candidates
         self._budget = budget
@@ -182,7 +138,7 @@ class OtherAttempts(Generic[P, T]):
         self._fallbacks_used: tuple[FailureKind, ...] = ()
 
     def count_other(self, failure: Failure | None) -> None:
-        """Count the failure of the attempt that ran beside the one that failed last; `None` if there was none."""
+        """Count the failure of the attempt that ran beside the one that failed last; `None` if there was no other."""
         if failure is not None:
             self._first = failure
             self._paid += not is_free(failure)
@@ -211,8 +167,7 @@ class OtherAttempts(Generic[P, T]):
         return UpstreamError(self._first) if skipped and self._first is not None else last
 
     async def follow(self, error: BaseException) -> bool:
-        """Choose the attempt that follows a failed one, and the wait before it. Returns False where the error is
-        final."""
+        """Choose the attempt that follows a failed one, and the wait before it. Returns False if the error is final."""
         if self._first is None and isinstance(error, UpstreamError):
             self._first = error.failure
         wait = await self._decide(error.failure) if isinstance(error, UpstreamError) else None
@@ -226,7 +181,7 @@ class OtherAttempts(Generic[P, T]):
         if 0 < self._breaker(self._next.target).wait(self.context.now()) < _EARLY:
             await asyncio.sleep(_EARLY)
         # Other requests may have waited as well, and one of them is the probe by now.
-        while not self._breaker(self._next.target).admits(now := self.context.now(), self.planned.team.tenant):
+        while not self._breaker(self._next.target).admits(now := self.context.now(), self.exchange.team.tenant):
             following = await self._candidates.next(now)
             if following is None:
                 raise UpstreamError(self._failure)
@@ -240,26 +195,26 @@ class OtherAttempts(Generic[P, T]):
     def _turn_to(self, prepared: P) -> None:
         """Call another target next. A heavy request as prepared for the previous one is freed in a thread."""
         before, self._next = self._next, prepared
-        if self.planned.heavy:
-            held = self.planned.record.heavy
+        if self.exchange.heavy:
+            held = self.exchange.record.heavy
             held[:] = [*(each for each in held if each is not before), prepared]
             self.context.off_loop.threads.free([before])
 
     def _attempt(self) -> Awaitable[T]:
-        target, planned = self._next.target, self.planned
-        another = self._candidates.more and self._paid + 1 < self._most and target.retries.safety == "safe"
-        share = self.context.rules.share * planned.deadlines.remaining if another else None
-        return self._attempts.make(planned, self._next, attempt_limits(target.timeouts, planned.total, share))
+        target, exchange = self._next.target, self.exchange
+        another = self._candidates.left and self._paid + 1 < self._most and target.retries.safety == "safe"
+        share = self.context.rules.share * exchange.deadlines.remaining if another else None
+        return self._attempts.make(exchange, self._next, attempt_limits(target.timeouts, exchange.total, share))
 
     async def _pause(self, seconds: float) -> None:
-        record, began = self.planned.record, self.context.now()
+        record, began = self.exchange.record, self.context.now()
         record.waited += seconds
         await asyncio.sleep(seconds)
         record.waits().paused += self.context.now() - began
 
     async def _decide(self, failure: Failure) -> float | None:
-        """Choose the next target, and return the seconds until it is called; None when this failure is final."""
-        context, planned, failed = self.context, self.planned, self._next
+        """Choose the next target, and return the seconds until it is called; `None` if this failure is final."""
+        context, exchange, failed = self.context, self.exchange, self._next
         self._failure = failure
         free = is_free(failure)
         self._paid += not free
@@ -274,20 +229,20 @@ class OtherAttempts(Generic[P, T]):
         if wait is None or not self._leaves_enough_time(wait):
             return None
         if not free and not self._is_first_hop(failed) and not self._pay():
-            context.metrics.retry_denied(planned.record.model)
+            context.metrics.retry_denied(exchange.record.model)
             return None
         if self._next is not failed:
             self._same = 0
             self._hopped = self._hopped or not free
-            context.metrics.fallback(planned.record.model, failure.kind.value)
+            context.metrics.fallback(exchange.record.model, failure.kind.value)
         return wait
 
     def _is_first_hop(self, failed: P) -> bool:
         """Return whether this is the first change of target, to one that is healthy: targets are listed for that, so it
-        is free. Where all of them fail, they are no longer healthy."""
+        is free. If all of them fail, they are no longer healthy."""
         if self._hopped or self._next is failed:
             return False
-        return self._breaker(self._next.target).healthy(self.context.now(), self.planned.team.tenant)
+        return self._breaker(self._next.target).healthy(self.context.now(), self.exchange.team.tenant)
 
     def _pay(self) -> bool:
         context = self.context
@@ -296,7 +251,7 @@ class OtherAttempts(Generic[P, T]):
     async def _another(self, failure: Failure) -> float | None:
         """Choose another target, by the route's fallbacks for this kind of failure."""
         kind = failure.kind
-        fallbacks = self.planned.plan.fallbacks.get(kind)
+        fallbacks = self.exchange.plan.fallbacks.get(kind)
         if fallbacks and kind not in self._fallbacks_used:
             self._fallbacks_used = (*self._fallbacks_used, kind)
             self._candidates.turn_to(fallbacks)
@@ -311,20 +266,20 @@ class OtherAttempts(Generic[P, T]):
 
     def _leaves_enough_time(self, wait: float) -> bool:
         """Return whether an attempt after `wait` seconds has enough time left."""
-        planned, usual = self.planned, self._breaker(self._next.target).first_byte
-        return planned.deadlines.remaining - wait >= least_useful(usual, planned.total, self.context.rules)
+        exchange, usual = self.exchange, self._breaker(self._next.target).first_byte
+        return exchange.deadlines.remaining - wait >= least_useful(usual, exchange.total, self.context.rules)
 
     def _same_before_others(self, failure: Failure, free: bool) -> float | None:
         """Choose the same target again before others, as often as `retries.same_deployment` says and the budget allows,
-        where it admits a request at once or has said when. The last attempt goes to another target."""
+        if it admits a request at once or has reported when. The last attempt goes to another target."""
         if failure.withheld:
             return None
         context, target = self.context, self._next.target
-        last = self._candidates.more and self._paid + 1 >= self._most
+        last = self._candidates.left and self._paid + 1 >= self._most
         if last or self._same >= target.retries.same_deployment:
             return None
         now, breaker = context.now(), self._breaker(target)
-        if failure.retry_after is None and not breaker.admits(now, self.planned.team.tenant):
+        if failure.retry_after is None and not breaker.admits(now, self.exchange.team.tenant):
             return None
         wait = wait_for_same(failure, breaker.wait(now), context.rules, context.draw)
         if wait is None or not self._leaves_enough_time(wait) or not (free or self._pay()):
@@ -333,12 +288,12 @@ class OtherAttempts(Generic[P, T]):
         return wait
 
     def _same_at_last(self, failure: Failure) -> float | None:
-        """Choose the same target again where there is no other: once, and of several only one that said when. Who waits
-        for a limit of the operator's stands in no line, so the client is told when to come back."""
+        """Choose the same target again if there is no other: once, and of several only one that reported when. A wait
+        for a limit of the operator's has no queue, so the client gets the time to come back instead."""
         if failure.withheld:
             return None
         context, target = self.context, self._next.target
-        alone = len(self.planned.plan.targets) == 1
+        alone = len(self.exchange.plan.targets) == 1
         if self._repeated or self._same or not (alone or failure.kind is FailureKind.RATE_LIMITED):
             return None
         self._repeated = True

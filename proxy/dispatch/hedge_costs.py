@@ -19,41 +19,41 @@ def usd_of(used: Used) -> float:
     return sum([cost(price, usage) or 0.0 for usage, price in used])
 
 
-def most_lost(*plans: CallPlan) -> float:
+def most_lost(*prepared: CallPlan) -> float:
     """Return the most USD that a cancelled one of these calls may cost, as far as prices are known."""
-    return max([cost(plan.target.price, _most_used(plan)) or 0.0 for plan in plans])
+    return max([cost(each.target.price, _most_used(each)) or 0.0 for each in prepared])
 
 
-def bounded(used: Used, plan: CallPlan) -> Used:
+def bounded(used: Used, prepared: CallPlan) -> Used:
     """Return the usage of a cancelled call; if its vendor may go on, with all the tokens that it may generate."""
-    if not used or _ends_bill(plan):
+    if not used or _ends_bill(prepared):
         return used
     usage, price = used[-1]
-    return (*used[:-1], (with_bound(usage, most_generated(plan)), price))
+    return (*used[:-1], (with_bound(usage, most_generated(prepared)), price))
 
 
-def _most_used(plan: CallPlan) -> Usage:
-    call = plan.calls[0]
+def _most_used(prepared: CallPlan) -> Usage:
+    call = prepared.calls[0]
     prompt = usage_of_call(call.request, len(call.sent.body))
-    return prompt if _ends_bill(plan) else with_bound(prompt, most_generated(plan))
+    return prompt if _ends_bill(prepared) else with_bound(prompt, most_generated(prepared))
 
 
-def _ends_bill(plan: CallPlan) -> bool:
-    return ends_bill(plan.target, stream=plan.calls[0].sent.stream)
+def _ends_bill(prepared: CallPlan) -> bool:
+    return ends_bill(prepared.target, stream=prepared.calls[0].sent.stream)
 
 
-def most_generated(plan: CallPlan) -> int:
+def most_generated(prepared: CallPlan) -> int:
     """Return the most tokens that a vendor may generate for a call, as far as that is limited."""
-    asked, most = plan.request.params.get("max_tokens"), plan.target.max_output_tokens
-    if plan.max_tokens is not None:
-        asked = plan.max_tokens
+    asked, most = prepared.request.params.get("max_tokens"), prepared.target.max_output_tokens
+    if prepared.max_tokens is not None:
+        asked = prepared.max_tokens
     if asked is None:
         return most or DEFAULT_OUTPUT_TOKENS
     return asked if most is None else min(asked, most)
 
 
 def ends_bill(target: Target, *, stream: bool) -> bool:
-    """Return whether a cancelled call is known to cost no more than the tokens generated until then. For a response
+    """Return whether a cancelled call is known to cost at most the tokens generated until then. For a response
     that is not streamed it is unknown: the vendor may notice only when it writes it."""
     return target.is_engine or (stream and target.profile.closing_ends_bill)
 

@@ -16,8 +16,8 @@ from proxy.background_tasks import StrayTasks
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.deployment_health.circuit_breaker import AnswerKind
 from proxy.deployment_health.deployment_queue import DeploymentQueue
-from proxy.dispatch.attempt_deadline import AttemptLimits, attempt_limits
-from proxy.dispatch.attempt_loop import ClientRequest, PlannedRequest, RetryContext
+from proxy.dispatch.attempt_loop import RetryContext
+from proxy.dispatch.exchange import AttemptLimits, ClientRequest, Exchange, attempt_limits
 from proxy.dispatch.hedge_costs import bounded, most_lost, usd_of
 from proxy.dispatch.next_deployment import Candidates
 from proxy.dispatch.retry_rules import may_repeat
@@ -50,14 +50,14 @@ class Hedgeable(Protocol[T]):
 
     def make(
         self,
-        planned: PlannedRequest[ClientRequest],
+        exchange: Exchange[ClientRequest],
         prepared: CallPlan,
         limits: AttemptLimits,
         queue: DeploymentQueue | None = None,
     ) -> Awaitable[T]:
         """Make one attempt. With a `queue` it has its slot there already."""
 
-    def adopt(self, planned: PlannedRequest[ClientRequest], made: T) -> None:
+    def adopt(self, exchange: Exchange[ClientRequest], made: T) -> None:
         """Make the result of an attempt this request's own, whose record and deadlines count from now on."""
 
     async def discard(self, record: RequestRecord, made: T, error: BaseException) -> None:
@@ -74,7 +74,7 @@ class HedgeContext(NamedTuple):
 
 
 class HedgedAttempts(Generic[T]):
-    """See `proxy.dispatch.attempt_loop.Hedges`."""
+    """The second attempts of the requests whose names have them: `proxy.dispatch.attempt_loop.Hedges`."""
 
     __slots__ = ("attempts", "context")
 
@@ -83,20 +83,20 @@ class HedgedAttempts(Generic[T]):
         self.attempts = attempts
 
     def race(
-        self, planned: PlannedRequest[ClientRequest], first: CallPlan, candidates: Candidates[CallPlan]
+        self, exchange: Exchange[ClientRequest], first: CallPlan, candidates: Candidates[CallPlan]
     ) -> "HedgeRace[T] | None":
         """See Hedges. The requests of the name are counted, whether or not they may have a second attempt."""
-        context, rules, plan = self.context, planned.plan.hedge, planned.plan
+        context, rules, plan = self.context, exchange.plan.hedge, exchange.plan
         if rules is None:
             return None
-        context.states.bucket(plan.label, planned.team.tenant).count(rules)
-        if not candidates.more or why_not_first(first) is not None:
+        context.states.bucket(plan.label, exchange.team.tenant).count(rules)
+        if not candidates.left or why_not_first(first) is not None:
             return None
-        placed = planned.record.placed
+        placed = exchange.record.placed
         if placed is not None and placed.outcome(first.target.label) == "spilled_load":
             return None  # its home is only busy, and has the cache that this deployment lacks
         wait = rules.wait(context.retries.breakers.of(first.target).percentile(self.attempts.kind))
-        return None if wait is None else HedgeRace(self, planned, first, candidates, rules, wait)
+        return None if wait is None else HedgeRace(self, exchange, first, candidates, rules, wait)
 
 
 @dataclass(slots=True, eq=False)
@@ -104,7 +104,7 @@ class _Second(Generic[T]):
     """A second attempt, from its begin on: the request with a record of its own, its prepared call, and the parts of
     limits and of USD per hour that it holds."""
 
-    planned: PlannedRequest[ClientRequest]
+    exchange: Exchange[ClientRequest]
     prepared: CallPlan
     hold: Reservation | None
     reserved: float
@@ -119,20 +119,20 @@ class HedgeRace(Generic[T]):
 
     __slots__ = (
         *("_alarm", "_attempts", "_before", "_candidates", "_context", "_counted", "_ended", "_first", "_late", "_own"),
-        *("_planned", "_rules", "_second", "_task", "_wait", "failed", "other"),
+        *("_exchange", "_rules", "_second", "_task", "_wait", "failed", "other"),
     )
 
     def __init__(
         self,
         hedged: HedgedAttempts[T],
-        planned: PlannedRequest[ClientRequest],
+        exchange: Exchange[ClientRequest],
         first: CallPlan,
         candidates: Candidates[CallPlan],
         rules: HedgeRules,
         wait: float,
     ) -> None:
         self._context, self._attempts = hedged.context, hedged.attempts
-        self._planned = planned
+        self._exchange = exchange
         self._first = self.failed = first
         self.other: Failure | None = None
         self._candidates = candidates
@@ -143,11 +143,11 @@ class HedgeRace(Generic[T]):
         self._second: _Second[T] | None = None
         self._task: Task[None] | None = None
         self._ended = self._late = False
-        self._before, self._counted = len(planned.record.attempts), len(planned.record.unanswered)
+        self._before, self._counted = len(exchange.record.attempts), len(exchange.record.unanswered)
 
     async def run(self, limits: AttemptLimits) -> T:
         """Return the result of the attempt whose content comes first. Raises UpstreamError with the last failure."""
-        planned = self._planned
+        exchange = self._exchange
         try:
             made = await self._run_first(limits)
         except SupersededError:
@@ -169,7 +169,7 @@ class HedgeRace(Generic[T]):
         try:
             await self._end_second("lost", SupersededError())
         except BaseException as error:
-            await self._attempts.discard(planned.record, made, error)
+            await self._attempts.discard(exchange.record, made, error)
             raise
         return made
 
@@ -177,7 +177,7 @@ class HedgeRace(Generic[T]):
         ringing = loop_alarms()
         self._alarm = ringing.set(ringing.now() + self._wait, self._rang)
         try:
-            return await self._attempts.make(self._planned, self._first, limits)
+            return await self._attempts.make(self._exchange, self._first, limits)
         finally:
             self._ended = True
             if self._alarm is not None:
@@ -188,7 +188,7 @@ class HedgeRace(Generic[T]):
     def _rang(self) -> None:
         """Begin a second attempt if the first has been without content for long enough, and nothing forbids it."""
         self._alarm = None
-        ringing, record = loop_alarms(), self._planned.record
+        ringing, record = loop_alarms(), self._exchange.record
         now = ringing.now()
         started = record.attempts[-1].started if len(record.attempts) > self._before else now
         due = started + self._wait
@@ -197,7 +197,7 @@ class HedgeRace(Generic[T]):
             return
         if self._attempts.kind is AnswerKind.WHOLE and record.attempts[-1].head:
             return  # the response has begun
-        states, plan = self._context.states, self._planned.plan
+        states, plan = self._context.states, self._exchange.plan
         self._late = True
         states.note(self._first.target.identity, late=True)
         if states.closed([target.identity for target in plan.targets]):
@@ -209,26 +209,27 @@ class HedgeRace(Generic[T]):
 
     async def _run_second(self) -> None:
         """Make the second attempt, if a deployment takes it at once. Its end stands in `_second`."""
-        planned = self._planned
-        own = self._own = Deadlines(planned.deadlines.remaining + SPARE)
+        exchange = self._exchange
+        own = self._own = Deadlines(exchange.deadlines.remaining + SPARE)
         try:
             with own:
                 found = await self._begun(own)
                 if not isinstance(found, tuple):
-                    planned.record.hedge = found
+                    exchange.record.hedge = found
                     return
                 second, queue = found
-                limits = attempt_limits(second.prepared.target.timeouts, planned.total)
+                limits = attempt_limits(second.prepared.target.timeouts, exchange.total)
                 await self._made(second, limits, queue)
         except DeadlinePassed:
             return  # the first attempt has had content while this one was being prepared
 
     async def _begun(self, own: Deadlines) -> "tuple[_Second[T], DeploymentQueue] | HedgeOutcome":
-        """Return a second attempt with its slot at the first deployment that has one, or the reason if there is none.
+        """Return a second attempt with its slot at the first deployment that has one, or the reason if no
+        deployment takes it.
         Nothing is awaited after the slot has been taken."""
-        planned, reports, bucket = self._planned, self._context.reports, self._bucket
+        exchange, reports, bucket = self._exchange, self._context.reports, self._bucket
         refused: HedgeOutcome = "refused_target"
-        for target in self._candidates.left:
+        for target in tuple(self._candidates.left):
             if not self._is_well(target):
                 continue
             prepared = await self._candidates.take(target)
@@ -236,18 +237,18 @@ class HedgeRace(Generic[T]):
                 continue
             if not bucket.has_one(self._rules):
                 return "refused_share"  # others have taken the last ones while this was prepared
-            queue = reports.deployments.take_free(target, planned.team.name)
+            queue = reports.deployments.take_free(target, exchange.team.name)
             if queue is None:
                 refused = "refused_busy"
                 continue
-            there, hold = reports.limits.hold_at_once(target, planned.record)
+            there, hold = reports.limits.hold_at_once(target, exchange.record)
             if not there:
-                queue.release(planned.team.name)
+                queue.release(exchange.team.name)
                 refused = "refused_busy"
                 continue
             reserved = most_lost(self._first, prepared)
             if not self._spending.reserve(reserved, self._rules.usd_per_hour, self._context.retries.now()):
-                queue.release(planned.team.name)
+                queue.release(exchange.team.name)
                 if hold is not None:
                     hold.release()
                 return "refused_cap"
@@ -259,28 +260,28 @@ class HedgeRace(Generic[T]):
 
     @property
     def _bucket(self) -> HedgeBucket:
-        return self._context.states.bucket(self._planned.plan.label, self._planned.team.tenant)
+        return self._context.states.bucket(self._exchange.plan.label, self._exchange.team.tenant)
 
     @property
     def _spending(self) -> HourlySpending:
-        return self._context.states.spending(self._planned.plan.label)
+        return self._context.states.spending(self._exchange.plan.label)
 
     def _is_well(self, target: Target) -> bool:
-        """Return whether a deployment is healthy; one that recovers gets no more requests than its share."""
+        """Return whether a deployment is healthy; one that recovers only gets its share of requests."""
         retries = self._context.retries
-        breaker, now, tenant = retries.breakers.of(target), retries.now(), self._planned.team.tenant
+        breaker, now, tenant = retries.breakers.of(target), retries.now(), self._exchange.team.tenant
         return breaker.untroubled(now) and breaker.healthy(now, tenant)
 
-    def _branch(self, own: Deadlines, prepared: CallPlan) -> PlannedRequest[ClientRequest]:
+    def _branch(self, own: Deadlines, prepared: CallPlan) -> Exchange[ClientRequest]:
         """Return the request as the second attempt has it, with a record of its own."""
-        planned, record = self._planned, self._planned.record
-        if planned.heavy:
+        exchange, record = self._exchange, self._exchange.record
+        if exchange.heavy:
             record.heavy.append(prepared)
         branch = replace(record, attempts=[*record.attempts], heavy=[], held=None, unanswered=())
-        return replace(planned, record=branch, deadlines=own)
+        return exchange.branch(branch, own)
 
     async def _made(self, second: _Second[T], limits: AttemptLimits, queue: DeploymentQueue) -> None:
-        making = self._attempts.make(second.planned, second.prepared, limits, queue)
+        making = self._attempts.make(second.exchange, second.prepared, limits, queue)
         try:
             made = await making
         except SupersededError:
@@ -292,16 +293,16 @@ class HedgeRace(Generic[T]):
         else:
             second.made = made
             if not self._ended:
-                self._planned.deadlines.expire(Phase.HEDGE)
+                self._exchange.deadlines.expire(Phase.HEDGE)
 
     # How the race ends -----------------------------------------------------------------------------------------------
 
     def _second_won(self) -> T:
         """Return the result of the second attempt, as the request's own."""
-        second, record, context = self._second, self._planned.record, self._context
+        second, record, context = self._second, self._exchange.record, self._context
         if second is None or second.made is None:
             raise RuntimeError("an attempt was ended by one that has not succeeded")
-        branch, made, lost = second.planned.record, second.made, record.unanswered[self._counted :]
+        branch, made, lost = second.exchange.record, second.made, record.unanswered[self._counted :]
         second.made, cancelled = None, 0.0
         if record.attempts[-1].outcome == SUPERSEDED:  # else it has failed, and the second has served as the next
             lost = bounded(lost, self._first)
@@ -316,7 +317,7 @@ class HedgeRace(Generic[T]):
             record.held.leave_target()
             if second.hold is not None:
                 record.held.hold_target(second.hold)
-        self._attempts.adopt(self._planned, made)
+        self._attempts.adopt(self._exchange, made)
         record.hedge = "won"
         return made
 
@@ -339,7 +340,7 @@ class HedgeRace(Generic[T]):
             return None
         if second.made is not None:
             return self._second_won()
-        self._second_lost(second, "failed", place=len(self._planned.record.attempts))
+        self._second_lost(second, "failed", place=len(self._exchange.record.attempts))
         if second.failure is None:
             return None
         self.failed, self.other = second.prepared, failure
@@ -362,13 +363,13 @@ class HedgeRace(Generic[T]):
             return
         made, second.made = second.made, None
         if made is not None:
-            await self._attempts.discard(second.planned.record, made, error)
-        self._second_lost(second, outcome, place=max(0, len(self._planned.record.attempts) - 1))
+            await self._attempts.discard(second.exchange.record, made, error)
+        self._second_lost(second, outcome, place=max(0, len(self._exchange.record.attempts) - 1))
 
     def _second_lost(self, second: _Second[T], outcome: HedgeOutcome, place: int) -> None:
-        """Record a second attempt that did not win, at a place among the others."""
-        record, context = self._planned.record, self._context
-        lost = second.planned.record.unanswered
+        """Record a second attempt that did not win, at this index among the others."""
+        record, context = self._exchange.record, self._context
+        lost = second.exchange.record.unanswered
         if second.failure is None:
             lost = bounded(lost, second.prepared)
         self._spending.settle(second.reserved, usd_of(lost), context.retries.now())
@@ -383,7 +384,7 @@ class HedgeRace(Generic[T]):
 
 def _attempt_of(second: _Second[T]) -> Attempt:
     """Return the entry of a second attempt in the record."""
-    attempts = second.planned.record.attempts
+    attempts = second.exchange.record.attempts
     attempt = attempts[-1]
     attempt.hedge, attempt.number = True, len(attempts)
     return attempt

@@ -20,10 +20,13 @@ from proxy.dispatch.plan_translated import plan_translated
 from proxy.errors import cooling_down, field_refused, no_healthy_deployment
 from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import Team
 
 _EFFORTS: Final = frozenset({"reasoning_effort", "thinking"})
+
+_ENFORCING: Final = frozenset({"guided", "response_format", "tools"})
+"""Fields with schemas that a response may be held to."""
 
 LARGE_SCHEMAS: Final = 8192
 """Bytes of enforced JSON Schemas, written as JSON, above which a request is prepared in a thread: a property takes 20
@@ -32,36 +35,35 @@ to 40 us to check and to fit to a vendor's subset."""
 
 def prepared_for(request: UnifiedRequest, target: Target, team: Team, session: str | None = None) -> CallPlan:
     """Return the calls of one target for a team, whose settings precede the deployment's, with `session`, the
-    digest of the conversation, where the vendor takes it. Raises Refusal."""
-    plan = _planned_for(request, target, team)
-    if session is None or target.profile.session is None:
-        return plan
-    return replace(plan, calls=tuple([replace(each, sent=carry_session(each.sent, session)) for each in plan.calls]))
-
-
-def _planned_for(request: UnifiedRequest, target: Target, team: Team) -> CallPlan:
+    digest of the conversation, if the vendor takes it. Raises Refusal."""
     on_unsupported = team.on_unsupported or target.on_unsupported
     behavior = team.context_length_exceeded_behavior or target.context_length_exceeded_behavior
     losses = request.losses
     if losses is not None:
-        plan = plan_translated(losses, request, target, on_unsupported, behavior, team.media)
+        prepared = plan_translated(losses, request, target, on_unsupported, behavior, team.media)
     else:
-        plan = plan_calls(request, target, on_unsupported, behavior, team.media)
-    if _EFFORTS.isdisjoint(plan.request.params) or (plan.calls and plan.calls[0].sent.native):
-        return plan
-    may_yield = on_unsupported == "drop" or (losses is not None and not _EFFORTS.isdisjoint(losses.instead))
-    return _with_yielding_effort(plan) if may_yield else plan
+        prepared = plan_calls(request, target, on_unsupported, behavior, team.media)
+    if (
+        not _EFFORTS.isdisjoint(prepared.request.params)
+        and not (prepared.calls and prepared.calls[0].sent.native)
+        and (on_unsupported == "drop" or (losses is not None and not _EFFORTS.isdisjoint(losses.instead)))
+    ):
+        prepared = _with_yielding_effort(prepared)
+    if session is None or target.profile.session is None:
+        return prepared
+    carrying = [replace(each, sent=carry_session(each.sent, session)) for each in prepared.calls]
+    return replace(prepared, calls=tuple(carrying))
 
 
-def _with_yielding_effort(plan: CallPlan) -> CallPlan:
-    """Return the plan with calls that are made again without their effort if only the vendor knows that the model does
-    not think."""
-    names = _EFFORTS & plan.request.params.keys()
-    return replace(plan, calls=tuple([replace(call, yielding=names) for call in plan.calls]))
+def _with_yielding_effort(prepared: CallPlan) -> CallPlan:
+    """Return the prepared calls so that each is made again without its effort if only the vendor knows that the model
+    does not reason."""
+    names = _EFFORTS & prepared.request.params.keys()
+    return replace(prepared, calls=tuple([replace(each, yielding=names) for each in prepared.calls]))
 
 
 class Prepared(Protocol):
-    """What a request becomes on one target: a `CallPlan`, or `TaskCalls`."""
+    """A request as prepared for one target: a `CallPlan`, `TaskCalls` or a `PassedCall`."""
 
     @property
     def target(self) -> Target:
@@ -83,29 +85,30 @@ class Prepared(Protocol):
 P = TypeVar("P", bound=Prepared)
 
 Later = Coroutine[Any, Any, P]
-"""What has to be awaited for a value. It is told from a value by its class, CoroutineType, which no checker of types
-knows of: asking for the abstract class takes 1 us."""
+"""An awaitable of a value. It is distinguished from a value by its class, CoroutineType, which type checkers do not
+know: a check for the abstract class takes 1 us."""
 
 Prepare = Callable[[Target], P | Later[P]]
-"""Prepares the request for a target: at once, or later where something has to be waited for. Both raise Refusal. Most
-requests wait for nothing, and a coroutine that does not wait costs them 1 us."""
+"""Prepares the request for a target: at once, or by an awaitable if it has to wait. Both raise Refusal. Most requests
+wait for nothing, and a coroutine that does not wait costs them 1 us."""
 
 
 def prepared_off_loop(
     off_loop: OffLoop, request: UnifiedRequest, team: Team, record: RequestRecord, heavy: bool, target: Target
 ) -> CallPlan | Later[CallPlan]:
-    """Return the calls of one target, with a check of its answers that has been compiled. Raises Refusal.
+    """Return the calls of one target, with the compiled check of its responses. Raises Refusal.
 
-    `heavy` requests are prepared in a thread, since they are large; so are those with large schemas.
+    `heavy` requests are prepared in a thread, since they are large; so are requests with large schemas.
     """
-    if heavy or _enforces_large_schemas(request.params):
+    params = request.params
+    if heavy or (not _ENFORCING.isdisjoint(params) and _enforces_large_schemas(params)):
         return _prepared_in_thread(off_loop, request, team, record, target)
     prepared = prepared_for(request, target, team, record.session)
     return prepared if prepared.finishing is None else _checked(off_loop, prepared, record)
 
 
 def _enforces_large_schemas(params: Params) -> bool:
-    """Return whether the schemas that an answer is held to have more than LARGE_SCHEMAS bytes."""
+    """Return whether the schemas that a response is held to have more than LARGE_SCHEMAS bytes."""
     held: list[object] = [each for each in (params.get("guided"), params.get("response_format")) if each is not None]
     if "tools" in params and has_strict_tools(params):
         held.append(params["tools"])
@@ -120,7 +123,7 @@ async def _prepared_in_thread(
 
 
 async def _checked(off_loop: OffLoop, prepared: CallPlan, record: RequestRecord) -> CallPlan:
-    """Return the calls once the checks of their answer have been compiled. Raises Refusal for one that cannot be."""
+    """Return the calls once the checks of their response have been compiled. Raises Refusal if one cannot be."""
     target = prepared.target
     for check in prepared.checks:
         if (problem := await off_loop.checks.problem(check, record.owner)) is not None:
@@ -135,30 +138,26 @@ def _without_traceback(refusal: Refusal) -> Refusal:
 
 
 class Candidates(Generic[P]):
-    """The targets of a plan that have not been called. `tenant` is that of `Team.tenant`."""
+    """The targets of a plan that have not been called: `left`, best first. `tenant` is `Team.tenant` of the request's
+    team."""
 
-    __slots__ = ("_breakers", "_left", "_prepare", "_tenant")
+    __slots__ = ("_breakers", "_prepare", "_tenant", "left")
 
     def __init__(self, breakers: Breakers, tenant: str, prepare: Prepare[P]) -> None:
         self._breakers = breakers
         self._tenant = tenant
         self._prepare = prepare
-        self._left: deque[Target] = deque()
-
-    @property
-    def more(self) -> bool:
-        """Whether there may be another."""
-        return bool(self._left)
+        self.left: deque[Target] = deque()
 
     def first(self, plan: Plan, now: float, session: int | None = None) -> P | Later[P]:
         """Return the best target that admits a request of a conversation, and can honour this one, at once if
         preparing it waits for nothing. Raises GatewayError without one."""
         order = self._breakers.arrange(plan.targets, now, self._tenant, session)
-        self._left = deque(order.ready)
+        self.left = deque(order.ready)
         refusal: Refusal | None = None
-        if self._left:
+        if self.left:
             try:
-                prepared = self._prepare(self._left.popleft())
+                prepared = self._prepare(self.left.popleft())
             except Refusal as refused:
                 refusal = _without_traceback(refused)
             else:
@@ -175,10 +174,10 @@ class Candidates(Generic[P]):
         return await self._first_of_others(plan, order, now, refusal)
 
     async def _first_of_others(self, plan: Plan, order: Order, now: float, first: Refusal | None) -> P:
-        """Do as `first`, where the target before, if there was one, has refused the request."""
-        while self._left:
+        """Do as `first`, after `first` has refused the request, or if no target was tried."""
+        while self.left:
             try:
-                return await self._prepared(self._left.popleft())
+                return await self._prepared(self.left.popleft())
             except Refusal as refusal:
                 first = first or _without_traceback(refusal)
         blocked = [target for target in plan.targets if target not in order.ready]
@@ -198,9 +197,9 @@ class Candidates(Generic[P]):
         raise field_refused(first)
 
     async def next(self, now: float) -> P | None:
-        """Return the next target that admits a request now and can honour this one, or None."""
-        while self._left:
-            target = self._left.popleft()
+        """Return the next target that admits a request now and can honour this one; `None` if there is no such one."""
+        while self.left:
+            target = self.left.popleft()
             if not self._breakers.of(target).admits(now, self._tenant):
                 continue
             try:
@@ -214,11 +213,6 @@ class Candidates(Generic[P]):
         prepared = self._prepare(target)
         return await prepared if isinstance(prepared, CoroutineType) else prepared  # type: ignore[return-value]
 
-    @property
-    def left(self) -> tuple[Target, ...]:
-        """The targets that have not been called, best first."""
-        return tuple(self._left)
-
     async def take(self, target: Target) -> P | None:
         """Return the prepared call of a target that is left, `None` if it cannot honour the request; then it is
         dropped."""
@@ -230,9 +224,9 @@ class Candidates(Generic[P]):
 
     def drop(self, target: Target) -> None:
         """Leave out a target, which has been called or cannot be."""
-        if target in self._left:
-            self._left.remove(target)
+        if target in self.left:
+            self.left.remove(target)
 
     def turn_to(self, targets: Sequence[Target]) -> None:
-        """Continue with these targets instead of those that are left."""
-        self._left = deque(targets)
+        """Continue with these targets instead of the ones that are left."""
+        self.left = deque(targets)

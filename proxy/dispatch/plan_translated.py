@@ -1,7 +1,7 @@
-"""Plans the calls of a request that a surface translated from another API's shape, with what it lost by that.
+"""Plans the calls of a request that a surface translated from another API's shape, with the losses of the translation.
 
-A target that speaks the client's API gets the client's own body, and nothing is lost. For any other, what no other API
-can honour is refused, and what promises nothing is named as left out.
+A target that speaks the client's API gets the client's own body, and nothing is lost. For any other target, a field
+that no other API can honour is refused, and a field that promises nothing is reported as left out.
 
 Instructions within the conversation become text of the user for engines: the templates of many models refuse them
 there, and Claude Code 2.1.197 sends one behind its first turn.
@@ -53,7 +53,7 @@ def plan_translated(
         except Refusal as refusal:
             name = refusal.param
             if refusal.code == "invalid_value" and name in losses.binding:
-                # What the translation left of the field makes no sense, because of what it had to leave out.
+                # The rest of the field makes no sense, because of the parts that the translation had to leave out.
                 raise _unsaid(name, losses.binding[name], target) from None
             if name in losses.instead and name in request.params:
                 given_up.append(name)
@@ -88,13 +88,13 @@ def _with_usual(request: UnifiedRequest, target: Target, losses: TranslationLoss
 
 
 def _unsaid(param: str, subject: str, target: Target) -> Refusal:
-    """Return the refusal of what only the client's own API can say."""
+    """Return the refusal of a field that only the client's own API has."""
     why = f"is part of the API that this request came by alone, and {target.name} is called by another"
     return Refusal(param.partition(".")[0], f"{subject[:1].upper()}{subject[1:]} {why}.")
 
 
 def _without(request: UnifiedRequest, name: str, losses: TranslationLosses) -> UnifiedRequest:
-    """Return the request with what may stand instead of a field; what the client gave by itself stays."""
+    """Return the request with the fields that may replace a field; fields that the client gave by itself stay."""
     params = {key: value for key, value in request.params.items() if key != name}
     return replace(request, params=cast(Params, {**losses.instead[name], **params}))
 

@@ -1,7 +1,7 @@
-"""Puts the targets that honour all fields of a request before those that would drop some. Encodes nothing.
+"""Puts the targets that honour all fields of a request before the targets that would drop some. Encodes nothing.
 
-Decided by the capability tables alone: a field whose value a target refuses while its table takes the field is seen
-only when the request is prepared for that target.
+The capabilities of the targets alone decide: a value that a target refuses of a field that it has is found only when
+the request is prepared for that target.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,32 +13,32 @@ from providers.failure import Refusal
 from providers.request_fields import NEVER_DROPPED, is_advisory, is_neutral
 from providers.target import Target
 from providers.unified_request import UnifiedRequest
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import Team
 
 UNKNOWN = "unknown"
 """Stands for all fields outside the unified request, whose names are the client's."""
 
 
-def honouring_first(planned: Plan, request: UnifiedRequest, team: Team) -> Plan:
+def honouring_first(plan: Plan, request: UnifiedRequest, team: Team) -> Plan:
     """Return the plan with the targets that `on_unsupported: drop` would make drop a field behind all others.
 
-    Among either the order stays, so that a policy or the table decides it. A target that refuses the request keeps its
-    place, and is skipped there.
+    Within both groups the order stays, so that a policy or the configuration decides it. A target that refuses the
+    request keeps its position, and is skipped there.
     """
-    if len(planned.targets) < 2 and not planned.fallbacks:
-        return planned
-    everywhere = dict.fromkeys([*planned.targets, *chain.from_iterable(planned.fallbacks.values())])
+    if len(plan.targets) < 2 and not plan.fallbacks:
+        return plan
+    everywhere = dict.fromkeys([*plan.targets, *chain.from_iterable(plan.fallbacks.values())])
     if "drop" not in [team.on_unsupported or target.on_unsupported for target in everywhere]:
-        return planned
+        return plan
     wanted = {name: feature_of(name, value) for name, value in request.params.items() if _steers(request, name, value)}
     if not wanted and not request.unknown:
-        return planned
+        return plan
     dropping = {target: names for target in everywhere if (names := _dropped(request, wanted, target, team))}
     if not dropping:
-        return planned
-    fallbacks = {kind: _behind(group, dropping) for kind, group in planned.fallbacks.items()}
-    return replace(planned, targets=_behind(planned.targets, dropping), fallbacks=fallbacks, dropping=dropping)
+        return plan
+    fallbacks = {kind: _behind(group, dropping) for kind, group in plan.fallbacks.items()}
+    return replace(plan, targets=_behind(plan.targets, dropping), fallbacks=fallbacks, dropping=dropping)
 
 
 def _behind(targets: Sequence[Target], dropping: Mapping[Target, tuple[str, ...]]) -> tuple[Target, ...]:
@@ -46,7 +46,7 @@ def _behind(targets: Sequence[Target], dropping: Mapping[Target, tuple[str, ...]
 
 
 def _dropped(request: UnifiedRequest, wanted: Mapping[str, str], target: Target, team: Team) -> tuple[str, ...]:
-    """Return the fields that a target would drop for a team, of those `wanted` with their features."""
+    """Return the fields that a target would drop for a team, of the fields in `wanted`, with their features."""
     if (team.on_unsupported or target.on_unsupported) == "error":
         return ()
     try:

@@ -23,7 +23,7 @@ _THROTTLED = frozenset({FailureKind.RATE_LIMITED, FailureKind.OVERLOADED})
 class RetryRules:
     """Times in seconds. Another deployment is called at once or after up to `elsewhere`. The same one is called again
     once: after its retry-after and a `spread` of it more, unless that is above `longest_asked`, else after up to
-    `first`, or `throttled` where it has too many requests. An attempt gets a `share` of the remaining time while there
+    `first`, or `throttled` if it has too many requests. An attempt gets a `share` of the remaining time while there
     is another deployment; it needs `useful` seconds, or a `useful_share` of the whole, to be begun."""
 
     elsewhere: float = 0.05
@@ -54,14 +54,14 @@ def is_free(failure: Failure) -> bool:
 
 
 def wait_for_other(failure: Failure, rules: RetryRules, draw: Callable[[], float]) -> float:
-    """Return the seconds until another deployment is called: none where this one was not reached or refused the request
+    """Return the seconds until another deployment is called: 0 if this one was not reached or refused the request
     by its own limits, else a short random wait, so that requests which failed together do not arrive there together."""
     return 0.0 if is_free(failure) or failure.kind in _REFUSED else draw() * rules.elsewhere
 
 
 def wait_for_same(failure: Failure, away: float, rules: RetryRules, draw: Callable[[], float]) -> float | None:
-    """Return the seconds until the same deployment, which admits no request for `away` seconds, is called again; None
-    where that is no use or takes too long. After a connection that closed without an answer it is no use, since the
+    """Return the seconds until the same deployment, which admits no request for `away` seconds, is called again; `None`
+    if that is no use or takes too long. After a connection that closed without a response it is no use, since the
     request may have been executed."""
     unanswered = failure.kind is FailureKind.SERVER and failure.status is None
     if unanswered or not VERDICTS[failure.kind].retry_same:
@@ -75,7 +75,7 @@ def wait_for_same(failure: Failure, away: float, rules: RetryRules, draw: Callab
 
 
 def least_useful(usual: float | None, total: float, rules: RetryRules) -> float:
-    """Return the seconds that an attempt needs to be begun: the usual time to the first byte, where that is known."""
+    """Return the seconds that an attempt needs to be begun: the usual time to the first byte, if that is known."""
     return min(rules.useful, total * rules.useful_share) if usual is None else usual
 
 

@@ -1,11 +1,12 @@
-"""One attempt while it runs: its entry in the record, and what its end means for the deployment."""
+"""One attempt while it runs: its entry in the record, and the effect of its end on the deployment's health."""
 
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Generic, Self, TypeVar
 
 from pydantic import SecretStr
 
@@ -20,66 +21,61 @@ from proxy.deployment_health.concurrency_limit import shows_overload
 from proxy.deployment_health.deployment_queue import DeploymentQueue
 from proxy.deployment_health.deployment_registry import Deployments
 from proxy.deployment_health.last_failures import LastFailures, summary
-from proxy.dispatch.attempt_loop import ClientRequest, PlannedRequest
-from proxy.dispatch.next_deployment import Prepared
+from proxy.dispatch.exchange import ClientRequest, Exchange
+from proxy.dispatch.next_deployment import P, Prepared
 from proxy.dispatch.target_limiter import TargetLimiter
 from proxy.errors import GatewayError
 from proxy.request_outcomes import SUPERSEDED
 from proxy.request_record import Attempt
 from proxy.telemetry.metrics import Metrics
+from proxy.upstream.call_vendor import SingleStream
 from proxy.upstream.mock_transport import SCHEME
 from proxy.upstream.unanswered_usage import is_billed, usage_of_body, usage_of_call
 from proxy.upstream.vendor_headers import passed_headers, request_id_in
+
+S = TypeVar("S")
 
 LEAST_WAIT: Final = 5e-5
 """Seconds from which on taking a slot counts as a wait; less is the gateway's own work."""
 
 Secrets = Callable[[Target], Sequence[SecretStr]]
-"""Returns what calls of a target have lately carried besides its own credential."""
+"""Returns the secrets that calls of a target have lately carried besides its own credential."""
 
 
 class SupersededError(Exception):
     """Another attempt of the same request answered first, and ended this one."""
 
 
-def free_place(
-    reports: "AttemptReports", prepared: Prepared, planned: PlannedRequest[ClientRequest]
-) -> DeploymentQueue | None:
-    """Take a place for an attempt at once, and return the queue that it is in. None where there is something to wait
-    for: a place, or a limit that the operator wrote for a deployment. See `taken_place`."""
-    return None if reports.limits.scopes else reports.deployments.take_free(prepared.target, planned.team.name)
-
-
-async def taken_place(
-    reports: "AttemptReports", prepared: Prepared, planned: PlannedRequest[ClientRequest]
+async def taken_slot(
+    reports: "AttemptReports", prepared: Prepared, exchange: Exchange[ClientRequest]
 ) -> DeploymentQueue:
-    """Take a place for an attempt, hold it to the limits of its deployment, and return the queue that the place is in.
+    """Take a slot for an attempt, hold it to the limits of its deployment, and return the queue of the slot.
 
-    Raises UpstreamError: BUSY where no place came, which is an attempt as well, and where the deployment is at a limit;
-    then the place is given back.
+    Raises UpstreamError: BUSY if no slot became free, which counts as an attempt, and the failure of a limit if the
+    deployment is at one; then the slot is given back.
     """
     began = reports.now()
     try:
-        return await _place_waited_for(reports, prepared, planned)
+        return await _slot_waited_for(reports, prepared, exchange)
     finally:
         if (waited := reports.now() - began) >= LEAST_WAIT:
-            planned.record.waits().queued += waited
+            exchange.record.waits().queued += waited
 
 
-async def _place_waited_for(
-    reports: "AttemptReports", prepared: Prepared, planned: PlannedRequest[ClientRequest]
+async def _slot_waited_for(
+    reports: "AttemptReports", prepared: Prepared, exchange: Exchange[ClientRequest]
 ) -> DeploymentQueue:
-    queue, team = reports.deployments.queue(prepared.target), planned.team.name
+    queue, team = reports.deployments.queue(prepared.target), exchange.team.name
     if not queue.take_free(team):
         try:
             await queue.take(team)
         except UpstreamError as error:
             now, target, failure = reports.now(), prepared.target, error.failure
             attempt = Attempt(target.label, now, now, failure.kind.value, None, failure.message, name=target.name)
-            planned.record.attempts.append(attempt)
+            exchange.record.attempts.append(attempt)
             raise
     try:
-        await reports.limits.hold(prepared.target, planned.record)
+        await reports.limits.hold(prepared.target, exchange.record)
     except BaseException:
         queue.release(team)
         raise
@@ -88,7 +84,7 @@ async def _place_waited_for(
 
 @dataclass(slots=True, eq=False)
 class AttemptReports:
-    """Where the ends of attempts are reported. `now` returns seconds of the event loop."""
+    """The objects that the begins and ends of attempts are reported to. `now` returns seconds of the event loop."""
 
     now: Callable[[], float]
     deployments: Deployments
@@ -99,29 +95,34 @@ class AttemptReports:
     limits: TargetLimiter
 
 
-class RunningAttempt:
-    """Context manager around one attempt, which may take `limit` seconds until it is committed (None = what is left).
-    It has a place in `queue`, which it gives back. Records the attempt, and reports its end, whatever it is, to the
-    deployment's circuit breaker and limit. Leaves with UpstreamError where a limit of the attempt passed."""
+class RunningAttempt(Generic[P, S]):
+    """One attempt from its begin to the end of its response. It has a slot in `queue`, which it gives back. Its entry
+    is in the record of the exchange, and its end, whatever it is, is reported to the circuit breaker and the limit of
+    the deployment.
+
+    It is a context manager around an attempt whose response is read as a whole, and once `opened` has been called an
+    asynchronous one around the response that has begun. It may take `limit` seconds until then (`None`: the time that
+    is left of the request's). It leaves with UpstreamError if one of its own limits has passed.
+    """
 
     __slots__ = (
-        *("_attempt", "_committed", "_inflight", "_planned", "_prepared", "_queue", "_reports", "_tracked"),
-        "_unanswered",
+        *("_attempt", "_begun", "_closing", "_committed", "_exchange", "_inflight", "_prepared", "_queue", "_reports"),
+        *("_tracked", "_unanswered"),
     )
 
     def __init__(
         self,
         reports: AttemptReports,
-        prepared: Prepared,
-        planned: PlannedRequest[ClientRequest],
+        prepared: P,
+        exchange: Exchange[ClientRequest],
         queue: DeploymentQueue,
         answer: AnswerKind,
         limit: float | None,
     ) -> None:
-        record, target = planned.record, prepared.target
+        record, target = exchange.record, prepared.target
         self._reports = reports
         self._prepared = prepared
-        self._planned = planned
+        self._exchange = exchange
         self._queue = queue
         self._committed = False
         self._unanswered = record.unanswered
@@ -130,31 +131,49 @@ class RunningAttempt:
         record.called, record.price, record.max_tokens = target.name, target.price, prepared.max_tokens
         record.emulated, record.dropped, record.passed = prepared.emulated, prepared.dropped, None
         breakers = reports.deployments.breakers
-        self._tracked = breakers.begin(target, attempt.started, answer, planned.team.tenant)
+        self._tracked = breakers.begin(target, attempt.started, answer, exchange.team.tenant)
         inflight = self._inflight = reports.metrics.inflight_row(attempt.deployment)
         inflight[0] += 1
-        planned.deadlines.begin_attempt(limit)
+        if limit is not None:
+            exchange.deadlines.begin_attempt(limit)
 
     def __enter__(self) -> Self:
         return self
 
-    def commit(self) -> None:
-        """Note the first content of a stream: from now on the limits of the request hold alone."""
+    def opened(self, begun: S, closing: AbstractAsyncContextManager[S]) -> None:
+        """Note that a response has begun, which `closing` closes: from now on the limits of the request alone apply."""
+        self._begun, self._closing = begun, closing
         self._committed = True
         self._read_head()
-        self._planned.deadlines.end_attempt(None)
-        begun = self._attempt.begun = self._reports.now()
-        self._tracked.first_byte(begun)
+        self._exchange.deadlines.end_attempt(None)
+        begin = self._attempt.begun = self._reports.now()
+        self._tracked.first_byte(begin)
 
-    def adopt(self, planned: PlannedRequest[ClientRequest]) -> None:
-        """Go on as an attempt of this request, whose record and deadlines count from now on."""
-        self._planned, self._unanswered = planned, planned.record.unanswered
+    def adopt(self, exchange: Exchange[ClientRequest]) -> None:
+        """Go on as an attempt of this exchange, whose record and deadlines count from now on."""
+        self._exchange, self._unanswered = exchange, exchange.record.unanswered
+        closing: object = self._closing
+        if isinstance(closing, SingleStream):
+            closing.record = exchange.record
+
+    async def __aenter__(self) -> tuple[P, S]:
+        return self._prepared, self._begun
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            await self._closing.__aexit__(kind, error, traceback)
+        except BaseException as failed:
+            self.__exit__(type(failed), failed, failed.__traceback__)
+            raise
+        self.__exit__(kind, error, traceback)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if not self._committed:
-            error = self._planned.deadlines.end_attempt(error)
+            error = self._exchange.deadlines.end_attempt(error)
             if error is not None:
                 self._count_unanswered(error)
         try:
@@ -162,7 +181,7 @@ class RunningAttempt:
                 self._succeeded()
             elif isinstance(error, UpstreamError):
                 error.failure = _unquoted(
-                    _attributed(error.failure, self._planned), self._prepared.target, self._reports.secrets
+                    _attributed(error.failure, self._exchange), self._prepared.target, self._reports.secrets
                 )
                 self._failed(error.failure)
             elif isinstance(error, DeadlinePassed) and error.phase is Phase.HEDGE:
@@ -177,7 +196,7 @@ class RunningAttempt:
                 # The upstream's connection errors have become UpstreamErrors: this one is the client's.
                 self._left()
             elif isinstance(error, GatewayError) and not self._committed:
-                # The client's demand on the context window cannot be met there, which only this attempt could tell.
+                # The client's demand on the context window cannot be met there, which only this attempt could find out.
                 # A guard's refusal, which comes after the first content, says nothing of the deployment.
                 self._attempt.outcome = FailureKind.INVALID_REQUEST.value
         finally:
@@ -185,18 +204,19 @@ class RunningAttempt:
 
     def _count_unanswered(self, error: BaseException) -> None:
         """Count the prompt of a call that ended before its usage was known, unless the caller has counted it."""
-        sent, record = self._attempt.sent, self._planned.record
+        sent, record = self._attempt.sent, self._exchange.record
         if sent is None or record.unanswered is not self._unanswered or not is_billed(error, sent):
             return
-        plan, size = self._prepared, len(sent.body)
-        record.note_unanswered(usage_of_call(plan.request, size) if isinstance(plan, CallPlan) else usage_of_body(size))
+        prepared, size = self._prepared, len(sent.body)
+        used = usage_of_call(prepared.request, size) if isinstance(prepared, CallPlan) else usage_of_body(size)
+        record.note_unanswered(used)
 
     def _outlasted(self, late: DeadlinePassed) -> Failure:
         """Note that a limit has passed, and return that as a failure."""
         failure = Failure(FailureKind.TIMEOUT, late.message, ours=True)
         self._attempt.phase = late.phase.value
         now, target = self._reports.now(), self._prepared.target
-        if self._planned.impatient(late.phase, now - self._attempt.started, target):
+        if self._exchange.impatient(late.phase, now - self._attempt.started, target):
             _note(self._attempt, failure)
             self._tracked.outlasted(now)
         else:
@@ -209,9 +229,9 @@ class RunningAttempt:
 
     def _left(self) -> None:
         """Note that the client has left, or that the request as a whole was ended."""
-        passed = self._planned.deadlines.passed
-        if self._planned.record.finished:
-            # The client had its whole answer, and left while the rest of the upstream's was being read.
+        passed = self._exchange.deadlines.passed
+        if self._exchange.record.finished:
+            # The client had its complete response, and left while the rest of the upstream's was being read.
             self._succeeded()
         elif passed is None or passed.phase in (Phase.CLIENT, Phase.DRAIN):
             self._attempt.outcome = "cancelled"
@@ -229,7 +249,7 @@ class RunningAttempt:
         now = reports.now()
         _note(self._attempt, failure)
         if target.base_url.startswith(SCHEME):
-            return  # the mock fails where the request wants it to
+            return  # the mock fails if the request wants it to
         reports.last_failures.note(target, failure)
         opened = tracked.failed(now, failure)
         breaker = reports.deployments.breakers.of(target)
@@ -243,7 +263,7 @@ class RunningAttempt:
     def _read_head(self) -> None:
         """Record the vendor's id and the headers for the client from the head of the response, unless they hold part
         of the credential. Record how long making its connection took."""
-        attempt, record, target = self._attempt, self._planned.record, self._prepared.target
+        attempt, record, target = self._attempt, self._exchange.record, self._prepared.target
         if attempt.sent is not None:
             attempt.connect = attempt.sent.connecting
         head, attempt.head = attempt.head, b""
@@ -262,7 +282,7 @@ class RunningAttempt:
         if not attempt.finished:
             attempt.finished = self._reports.now()
             self._tracked.abandoned(attempt.finished)
-        self._queue.release(self._planned.team.name)
+        self._queue.release(self._exchange.team.name)
         self._inflight[0] -= 1
 
 
@@ -272,10 +292,10 @@ def _note(attempt: Attempt, failure: Failure) -> None:
     attempt.vendor_id = failure.vendor_id
 
 
-def _attributed(failure: Failure, planned: PlannedRequest[ClientRequest]) -> Failure:
-    """Return the failure, blamed on the request where the client passed members through that may have changed the form
-    of the answer; not where the answer is a web page."""
-    if failure.kind is FailureKind.MALFORMED and planned.request.passes_unknown and not failure.evidence:
+def _attributed(failure: Failure, exchange: Exchange[ClientRequest]) -> Failure:
+    """Return the failure, attributed to the request if the client passed fields through that may have changed the form
+    of the response, unless the response is a web page."""
+    if failure.kind is FailureKind.MALFORMED and exchange.request.passes_unknown and not failure.evidence:
         return replace(failure, kind=FailureKind.NONCONFORMING)
     return if_model_refuses(failure)
 

@@ -1,7 +1,7 @@
-"""Leaves the oldest turns of a conversation out where it does not fit, for clients that ask for that. Pure.
+"""Leaves the oldest turns of a conversation out if it does not fit, for clients that request it. Pure.
 
 Source: OpenAI OpenAPI 2.3.0 `truncation: auto`, which leaves items out from the beginning of the conversation, November
-2026. Instructions are kept, and turns are left out whole, so that no result stands without its call.
+2026. Instructions stay, and turns are left out whole, so that no result stands without its call.
 """
 
 from collections.abc import Sequence
@@ -19,19 +19,19 @@ MOST_TRIES: Final = 4
 """Times that a conversation is shortened for one request; at half each, a sixteenth is left."""
 
 UNKNOWN_SHARE: Final = 0.5
-"""What is kept of a conversation where the refusal does not say how much it is too long."""
+"""The share of a conversation that stays if the refusal does not report how much it is too long."""
 
 _ROOM: Final = 0.9
-"""The share of the window that is filled where the refusal says how long it is: lengths are compared in bytes."""
+"""The share of the window that is filled if the refusal reports how long it is: lengths are compared in bytes."""
 
 _LEAST: Final = 0.02
 NO_LOSSES: Final = TranslationLosses({}, ())
 
 
 def shortened(request: UnifiedRequest, refusal: str) -> UnifiedRequest | None:
-    """Return the request without its oldest turns, after a refusal in these words; None where none can be left out.
+    """Return the request without its oldest turns, after a refusal in these words; `None` if no turn can be left out.
 
-    Its native form stays as it is: who takes that leaves turns out by itself.
+    Its native form stays unchanged: a vendor that takes that form leaves turns out by itself.
     """
     if not isinstance(request.prompt, ChatPrompt):
         return None
@@ -52,7 +52,7 @@ def kept_share(refusal: str) -> float:
 
 
 def latest_turns(messages: Sequence[JsonObject], share: float) -> tuple[JsonObject, ...] | None:
-    """Return the instructions and as many of the latest turns as take that share of the bytes, one at least; None where
+    """Return the instructions and as many of the latest turns as take that share of the bytes, one at least; `None` if
     that would leave nothing out."""
     first = behind_instructions(messages)
     begins = [at for at in range(first + 1, len(messages)) if messages[at].get("role") == "user"]

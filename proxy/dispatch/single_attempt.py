@@ -1,14 +1,13 @@
-"""Answers planned requests: each attempt takes its place at a deployment, calls it, and gives the place back. A stream
-is handed over at its first content, the commit point."""
+"""Dispatches exchanges: each attempt takes a slot at a deployment, calls it, and gives the slot back. A stream is
+handed on at its first content, the commit point."""
 
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from types import TracebackType
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, TypeVar
 
 from providers.completion import Completion, Usage
 from providers.emulation.plan_calls import CallPlan
@@ -19,12 +18,12 @@ from proxy.deployment_health.circuit_breaker import AnswerKind
 from proxy.deployment_health.deployment_queue import DeploymentQueue
 from proxy.deployment_health.deployment_registry import Deployments
 from proxy.deployment_health.last_failures import LastFailures
-from proxy.dispatch.attempt_deadline import AttemptLimits
-from proxy.dispatch.attempt_loop import ClientRequest, Hedges, PlannedRequest, RetryContext, first_success
+from proxy.dispatch.attempt_loop import RetryContext, first_success
+from proxy.dispatch.exchange import AttemptLimits, ClientRequest, Exchange
 from proxy.dispatch.hedged_attempt import HedgeContext, HedgedAttempts
 from proxy.dispatch.next_deployment import P, Prepare, prepared_off_loop
 from proxy.dispatch.retry_rules import DeploymentRules
-from proxy.dispatch.running_attempt import AttemptReports, RunningAttempt, Secrets, free_place, taken_place
+from proxy.dispatch.running_attempt import AttemptReports, RunningAttempt, S, Secrets, taken_slot
 from proxy.dispatch.target_limiter import TargetLimiter
 from proxy.hedging.hedge_state import HedgeStates
 from proxy.limits.limit_registry import LimitRegistry
@@ -36,23 +35,22 @@ from proxy.routing.snapshot import Snapshot
 from proxy.teams.retry_budget import RetryBudgets
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.observer_guard import ObserverGuard
-from proxy.upstream.call_vendor import SingleStream, UpstreamCaller
+from proxy.upstream.call_vendor import UpstreamCaller
 from proxy.upstream.send_call import CallSender
 from proxy.upstream.transport import Transport
 from proxy.upstream.vendor_stream import Stream
 
 T = TypeVar("T")
-S = TypeVar("S")
 
 Read = Callable[[P, RequestRecord, Deadlines, float | None], Awaitable[T]]
-"""Calls a target and reads its answer, which has to begin within so many seconds (None: at any time)."""
+"""Calls a target and reads its response, which has to begin within so many seconds (`None`: at any time)."""
 
 Begin = Callable[[P, RequestRecord, Deadlines], AbstractAsyncContextManager[S]]
 """Calls a target and yields its response, which has begun. The record and the deadlines are the attempt's."""
 
 
 class Dispatcher:
-    """Answers planned requests by calling their targets, and keeps the state of all deployments."""
+    """Responds to exchanges by calling the targets of their plans, and has the state of all deployments."""
 
     def __init__(
         self,
@@ -91,7 +89,7 @@ class Dispatcher:
         metrics.watch_limits(lambda: self.deployments.limited(self.now()))
 
     def keep(self, snapshot: Snapshot) -> None:
-        """Put a table's limits in force, and forget what it does not have."""
+        """Apply a configuration's limits, and forget the state of names and deployments that it does not have."""
         self.limits.use(snapshot)
         self.deployments.keep(snapshot.targets())
         self.last_failures.keep(target.label for target in snapshot.targets())
@@ -101,43 +99,42 @@ class Dispatcher:
         self.hedges.states.keep(names, {"", *snapshot.teams})
         self.load.keep(names)
 
-    def whole(self, planned: PlannedRequest[UnifiedRequest]) -> Awaitable[tuple[CallPlan, Completion]]:
-        """Return the answer of a request that is not streamed, and the target's calls that gave it. Raises as `answer`
-        does."""
+    def whole(self, exchange: Exchange[UnifiedRequest]) -> Awaitable[tuple[CallPlan, Completion]]:
+        """Return the response to a request that is not streamed, and the target's calls that gave it. Raises as
+        `answer` does."""
         # Not a method: the attempts and their candidates would form a cycle, which waits for the garbage collector.
-        asked = planned.request, planned.team, planned.record, planned.heavy
+        asked = exchange.request, exchange.team, exchange.record, exchange.heavy
         prepare = partial(prepared_off_loop, self.off_loop, *asked)
-        return first_success(self._context, planned, prepare, self._wholes, self._hedged_wholes)
+        return first_success(self._context, exchange, prepare, self._wholes, self._hedged_wholes)
 
     def answer(
-        self, planned: PlannedRequest[ClientRequest], prepare: Prepare[P], read: Read[P, T]
+        self, exchange: Exchange[ClientRequest], prepare: Prepare[P], read: Read[P, T]
     ) -> Awaitable[tuple[P, T]]:
-        """Return what `read` reads of the first target that answers, and as what the request was prepared for it.
+        """Return the result of `read` for the first target that responds, and the calls as prepared for it.
 
-        Raises UpstreamError with the last failure, GatewayError when no target can be called.
+        Raises UpstreamError with the last failure, and GatewayError if no target can be called.
         """
-        return first_success(self._context, planned, prepare, WholeAttempts(self.reports, read))
+        return first_success(self._context, exchange, prepare, WholeAttempts(self.reports, read))
 
-    def streamed(self, planned: PlannedRequest[UnifiedRequest]) -> "OpenedAttempt[CallPlan, Stream]":
-        """Yield the stream of a request, read up to its first content, and the calls that give it; closed on leaving.
-        Raises as `opened` does."""
-        asked = planned.request, planned.team, planned.record, planned.heavy
+    def streamed(self, exchange: Exchange[UnifiedRequest]) -> Awaitable[RunningAttempt[CallPlan, Stream]]:
+        """Return the attempt with the stream of a request, read up to its first content. Raises as `opened` does."""
+        asked = exchange.request, exchange.team, exchange.record, exchange.heavy
         prepare = partial(prepared_off_loop, self.off_loop, *asked)
-        return OpenedAttempt(self._context, planned, prepare, self._streams, self._hedged_streams)
+        return first_success(self._context, exchange, prepare, self._streams, self._hedged_streams)
 
     def opened(
-        self, planned: PlannedRequest[ClientRequest], prepare: Prepare[P], begin: Begin[P, S]
-    ) -> "OpenedAttempt[P, S]":
-        """Yield what `begin` yields on the first target that begins to answer, and as what the request was prepared for
-        it; closed on leaving. Raises the same errors as `answer` before that.
+        self, exchange: Exchange[ClientRequest], prepare: Prepare[P], begin: Begin[P, S]
+    ) -> Awaitable[RunningAttempt[P, S]]:
+        """Return the first attempt whose response begins, as `begin` yields it. It has to be entered, which yields the
+        calls as prepared for its target and the response; leaving it closes the response. Raises as `answer` does.
 
-        What fails within the block has been committed, so no attempt follows.
+        A failure within the block comes after the commit point, so that no attempt follows it.
         """
-        return OpenedAttempt(self._context, planned, prepare, OpenedAttempts(self.reports, begin))
+        return first_success(self._context, exchange, prepare, OpenedAttempts(self.reports, begin))
 
 
 class WholeAttempts(Generic[P, T]):
-    """Attempts whose response is read as a whole. See Dispatcher.answer, Attempts and Hedgeable."""
+    """Attempts whose response is read as a whole. See `Attempts` and `Hedgeable`."""
 
     __slots__ = ("_read", "_reports")
 
@@ -149,34 +146,33 @@ class WholeAttempts(Generic[P, T]):
 
     async def make(
         self,
-        planned: PlannedRequest[ClientRequest],
+        exchange: Exchange[ClientRequest],
         prepared: P,
         limits: AttemptLimits,
         queue: DeploymentQueue | None = None,
     ) -> tuple[P, T]:
-        """See Attempts."""
         reports = self._reports
-        queue = queue or free_place(reports, prepared, planned) or await taken_place(reports, prepared, planned)
-        with RunningAttempt(reports, prepared, planned, queue, AnswerKind.WHOLE, limits.total):
-            return prepared, await self._read(prepared, planned.record, planned.deadlines, limits.answer)
+        if queue is None and not reports.limits.scopes:
+            queue = reports.deployments.take_free(prepared.target, exchange.team.name)
+        if queue is None:
+            queue = await taken_slot(reports, prepared, exchange)
+        attempt: RunningAttempt[P, T] = RunningAttempt(
+            reports, prepared, exchange, queue, AnswerKind.WHOLE, limits.total
+        )
+        with attempt:
+            return prepared, await self._read(prepared, exchange.record, exchange.deadlines, limits.answer)
 
-    def adopt(self, planned: PlannedRequest[ClientRequest], made: tuple[P, T]) -> None:
-        """See Hedgeable."""
+    def adopt(self, exchange: Exchange[ClientRequest], made: tuple[P, T]) -> None:
+        """Do nothing: the result has ended."""
 
     async def discard(self, record: RequestRecord, made: tuple[P, T], error: BaseException) -> None:
-        """See Hedgeable."""
         usage = getattr(made[1], "usage", None)
         if isinstance(usage, Usage):
             record.note_unanswered(usage)
 
 
-Opened: TypeAlias = tuple[P, S, RunningAttempt, AbstractAsyncContextManager[S]]
-"""An attempt whose response has begun: the call, the response, the attempt, and the context manager that closes it. A
-plain tuple: each stream makes one."""
-
-
 class OpenedAttempts(Generic[P, S]):
-    """Attempts whose response is handed over at its begin. See Attempts and Hedgeable."""
+    """Attempts whose response is handed on as soon as it begins. See `Attempts` and `Hedgeable`."""
 
     __slots__ = ("_begin", "_reports")
 
@@ -188,88 +184,33 @@ class OpenedAttempts(Generic[P, S]):
 
     async def make(
         self,
-        planned: PlannedRequest[ClientRequest],
+        exchange: Exchange[ClientRequest],
         prepared: P,
         limits: AttemptLimits,
         queue: DeploymentQueue | None = None,
-    ) -> Opened[P, S]:
-        """See Attempts."""
+    ) -> RunningAttempt[P, S]:
         reports = self._reports
-        queue = queue or free_place(reports, prepared, planned) or await taken_place(reports, prepared, planned)
-        running = RunningAttempt(reports, prepared, planned, queue, AnswerKind.STREAM, limits.total)
+        if queue is None and not reports.limits.scopes:
+            queue = reports.deployments.take_free(prepared.target, exchange.team.name)
+        if queue is None:
+            queue = await taken_slot(reports, prepared, exchange)
+        attempt: RunningAttempt[P, S] = RunningAttempt(
+            reports, prepared, exchange, queue, AnswerKind.STREAM, limits.total
+        )
         try:
-            answer = self._begin(prepared, planned.record, planned.deadlines)
-            begun = await answer.__aenter__()
+            response = self._begin(prepared, exchange.record, exchange.deadlines)
+            begun = await response.__aenter__()
         except BaseException as error:
-            running.__exit__(type(error), error, error.__traceback__)
+            attempt.__exit__(type(error), error, error.__traceback__)
             raise
-        running.commit()
-        return prepared, begun, running, answer
+        attempt.opened(begun, response)
+        return attempt
 
-    def adopt(self, planned: PlannedRequest[ClientRequest], made: Opened[P, S]) -> None:
-        """See Hedgeable."""
-        _, _, running, answer = made
-        running.adopt(planned)
-        closing: object = answer
-        if isinstance(closing, SingleStream):
-            closing.record = planned.record
+    def adopt(self, exchange: Exchange[ClientRequest], made: RunningAttempt[P, S]) -> None:
+        made.adopt(exchange)
 
-    async def discard(self, record: RequestRecord, made: Opened[P, S], error: BaseException) -> None:
-        """See Hedgeable."""
-        await end_opened(made, type(error), error, error.__traceback__)
+    async def discard(self, record: RequestRecord, made: RunningAttempt[P, S], error: BaseException) -> None:
+        await made.__aexit__(type(error), error, error.__traceback__)
         if record.usage is not None:
             record.note_unanswered(record.usage)
             record.usage = None
-
-
-async def end_opened(
-    opened: Opened[P, S],
-    kind: type[BaseException] | None,
-    error: BaseException | None,
-    traceback: TracebackType | None,
-) -> None:
-    """End an attempt whose response has begun: with its whole response, or with an error."""
-    _, _, running, answer = opened
-    try:
-        await answer.__aexit__(kind, error, traceback)
-    except BaseException as failed:
-        running.__exit__(type(failed), failed, failed.__traceback__)
-        raise
-    running.__exit__(kind, error, traceback)
-
-
-class OpenedAttempt(Generic[P, S]):
-    """See Dispatcher.opened."""
-
-    __slots__ = ("_attempts", "_context", "_hedges", "_opened", "_planned", "_prepare")
-
-    def __init__(
-        self,
-        context: RetryContext,
-        planned: PlannedRequest[ClientRequest],
-        prepare: Prepare[P],
-        attempts: OpenedAttempts[P, S],
-        hedges: Hedges[P, Opened[P, S]] | None = None,
-    ) -> None:
-        self._context = context
-        self._planned = planned
-        self._prepare = prepare
-        self._attempts = attempts
-        self._hedges = hedges
-        self._opened: Opened[P, S] | None = None
-
-    async def __aenter__(self) -> tuple[P, S]:
-        opened = self._opened = await first_success(
-            self._context, self._planned, self._prepare, self._attempts, self._hedges
-        )
-        # No attempt follows, and a stream may last for minutes.
-        del self._prepare, self._attempts
-        return opened[0], opened[1]
-
-    def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> Coroutine[object, object, None]:
-        # Not a coroutine that awaits another, which would cost each stream 0.3 us.
-        if self._opened is None:
-            raise RuntimeError("an attempt that has not been opened")
-        return end_opened(self._opened, kind, error, traceback)

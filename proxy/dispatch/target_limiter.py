@@ -20,22 +20,22 @@ from proxy.telemetry.observer_guard import ObserverGuard
 
 @dataclass(slots=True, eq=False)
 class TargetLimiter:
-    """The limits of the deployments of a table. `now` returns seconds of the event loop, `wall` unix seconds,
-    `draw` a number from 0 to 1. Periods are told in the table's `zone`."""
+    """The limits of the deployments of a configuration. `now` returns seconds of the event loop, `wall` unix seconds,
+    `draw` a number from 0 to 1. Periods are reported in the configuration's time `zone`."""
 
     registry: LimitRegistry
     now: Callable[[], float]
     wall: Callable[[], float]
     guard: ObserverGuard
     scopes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Those with limits, by the label of the target; empty where no deployment has any."""
+    """The scopes with limits, by the label of the target; empty if no deployment has any."""
     priced: frozenset[str] = frozenset()
     """The labels of targets with a budget in USD."""
     zone: tzinfo = UTC
     draw: Callable[[], float] = random.random
 
     def use(self, snapshot: Snapshot) -> None:
-        """Put a table's limits in force."""
+        """Apply a configuration's limits."""
         self.zone = snapshot.zone
         self.scopes = {
             label: tuple(scope for scope, _ in limits) for label, limits in snapshot.target_limits.items() if limits
@@ -44,9 +44,9 @@ class TargetLimiter:
         self.priced = frozenset(label for label, scopes in self.scopes.items() if not of_usd.isdisjoint(scopes))
 
     async def hold(self, target: Target, record: RequestRecord) -> None:
-        """Take what one call needs from the limits of a target, until the request or another call ends it. Raises
-        UpstreamError where it is at one, which is no attempt. What an earlier call of the request held is given back
-        first."""
+        """Reserve the need of one call in the limits of a target, until the request or another call ends it. Raises
+        UpstreamError if the target is at a limit, which is no attempt. The reservation of an earlier call of the
+        request is given back first."""
         held = record.held
         if held is None:
             return
@@ -79,5 +79,5 @@ class TargetLimiter:
 
 
 def _wait(failure: Failure) -> float:
-    """Return the seconds until a deployment may be asked again."""
+    """Return the seconds until a deployment may be called again."""
     return math.inf if failure.retry_after is None else failure.retry_after

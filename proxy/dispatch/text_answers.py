@@ -1,4 +1,4 @@
-"""What answers planned requests for text: the dispatcher, by calling vendors, and what stands before it."""
+"""The objects that respond to requests for text: the dispatcher, by calling vendors, and the objects in front of it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable
@@ -8,52 +8,58 @@ from typing import Protocol
 from providers.completion import Completion
 from providers.emulation.plan_calls import CallPlan
 from providers.unified_request import UnifiedRequest
-from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.upstream.vendor_stream import Stream
 
 
 class TextAnswers(Protocol):
-    """Answers planned requests for text. `proxy.dispatch.single_attempt.Dispatcher` is one."""
+    """Responds to requests for text. `proxy.dispatch.single_attempt.Dispatcher` does."""
 
-    def whole(self, planned: PlannedRequest[UnifiedRequest]) -> Awaitable[tuple[CallPlan, Completion]]:
-        """Return the answer of a request that is not streamed, and the target's calls that gave it.
+    def whole(self, exchange: Exchange[UnifiedRequest]) -> Awaitable[tuple[CallPlan, Completion]]:
+        """Return the response to a request that is not streamed, and the target's calls that gave it.
 
         Raises UpstreamError, DeadlinePassed and GatewayError.
         """
 
-    def streamed(self, planned: PlannedRequest[UnifiedRequest]) -> AbstractAsyncContextManager[tuple[CallPlan, Stream]]:
-        """Yield the stream of a request, read up to its first content, and the calls that give it; closed on leaving.
+    def streamed(
+        self, exchange: Exchange[UnifiedRequest]
+    ) -> Awaitable[AbstractAsyncContextManager[tuple[CallPlan, Stream]]]:
+        """Return the stream of a request, which has to be entered at once. Entering yields the calls that give it, and
+        the stream, read up to its first content; leaving closes it.
 
-        Raises what `whole` does before the stream is yielded. What fails within the block has been committed.
+        Raises the errors of `whole` before the stream is yielded. A failure within the block comes after the commit
+        point.
         """
 
 
 class GuardingAnswers(ABC):
-    """TextAnswers that let through only what clients may get of what `inner` answers. A response cache uses it for
-    cached responses too, each time, and caches none that it refuses."""
+    """TextAnswers that let through only the responses of `inner` that clients may get. A response cache uses it for
+    cached responses too, each time, and caches no response that it refuses."""
 
     __slots__ = ()
 
     inner: TextAnswers
 
     @abstractmethod
-    def whole(self, planned: PlannedRequest[UnifiedRequest]) -> Awaitable[tuple[CallPlan, Completion]]:
-        """See TextAnswers."""
+    def whole(self, exchange: Exchange[UnifiedRequest]) -> Awaitable[tuple[CallPlan, Completion]]:
+        """Do as `TextAnswers.whole`."""
 
     @abstractmethod
-    def streamed(self, planned: PlannedRequest[UnifiedRequest]) -> AbstractAsyncContextManager[tuple[CallPlan, Stream]]:
-        """See TextAnswers."""
+    def streamed(
+        self, exchange: Exchange[UnifiedRequest]
+    ) -> Awaitable[AbstractAsyncContextManager[tuple[CallPlan, Stream]]]:
+        """Do as `TextAnswers.streamed`."""
 
     @abstractmethod
     async def passed(
-        self, planned: PlannedRequest[UnifiedRequest], prepared: CallPlan, completion: Completion
+        self, exchange: Exchange[UnifiedRequest], prepared: CallPlan, completion: Completion
     ) -> tuple[CallPlan, Completion]:
         """Return a non-streaming response as it is let through. Raises GatewayError if it is not."""
 
     @abstractmethod
     def passing(
         self,
-        planned: PlannedRequest[UnifiedRequest],
+        exchange: Exchange[UnifiedRequest],
         opened: AbstractAsyncContextManager[tuple[CallPlan, Stream]],
     ) -> AbstractAsyncContextManager[tuple[CallPlan, Stream]]:
         """Yield a stream as it is let through. GatewayError is raised within `opened` if it is not."""

@@ -1,6 +1,6 @@
-"""Answers the calls that generate text: parsed by their surface, planned, dispatched, and rendered."""
+"""Responds to requests that generate text: parses them by their surface, plans and dispatches them."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -8,28 +8,22 @@ from typing import Final
 from aiohttp import web
 
 from providers.unified_request import Operation, UnifiedRequest
-from proxy.conversations.response_entries import StoredData, read_chain, read_items
-from proxy.conversations.stored_responses import STORING, AnswerStore, StoredResponses
 from proxy.deadlines import Deadlines
-from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.prefer_honouring import honouring_first
 from proxy.dispatch.shorten_conversation import MOST_TRIES, shortened
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.dispatch.text_answers import TextAnswers
-from proxy.errors import GatewayError
-from proxy.gateway.answer_request import Exchange, kept_alive, make_job, wait_for_limits
-from proxy.gateway.client_call import ClientCall
+from proxy.errors import GatewayError, responses_not_stored
+from proxy.gateway.answer_request import TextExchange, kept_alive, responded, streamed, wait_for_limits, whole
 from proxy.gateway.estimate_prompt import estimate_prompt, is_short_work, request_size
-from proxy.gateway.restore_reasoning import ReasoningKeeper, ReasoningMemory
 from proxy.hedging.hedged_requests import why_not_hedged
-from proxy.hooks.request_hook import RequestHook, with_hooks
+from proxy.hooks.request_hook import RecalledContext, RequestHook, with_admitted, with_hooks
 from proxy.limits.limit import end_user
 from proxy.overload.admission_limits import Admission
 from proxy.relay.client_stream import ClientStream
-from proxy.response_cache.lookup import ResponseCache
-from proxy.routing.resolve_model import Plan
+from proxy.surfaces.registry import STORING
 from proxy.surfaces.request.heavy_body import is_heavy
-from proxy.surfaces.surface import NotRecalledError, ReferredIds, RequestContext
+from proxy.surfaces.surface import NotRecalledError, RequestContext
 from proxy.teams.client_keys import permit_extras
 from proxy.teams.team_limiter import Later, RequestSize, TeamLimiter
 
@@ -38,248 +32,214 @@ TOO_LONG: Final = "context_length_exceeded"
 
 
 class TextGeneration:
-    """Answers calls that generate text. `turns` is the memory of what models thought, `responses` that of stored
-    responses, `cache` that of answers to names with a cache: none that is stored or keeps thinking is in it."""
+    """Responds to requests that generate text."""
 
-    def __init__(
-        self,
-        dispatcher: Dispatcher,
-        admission: Admission,
-        limits: TeamLimiter,
-        turns: ReasoningMemory,
-        responses: StoredResponses,
-        cache: ResponseCache,
-    ) -> None:
+    def __init__(self, dispatcher: Dispatcher, admission: Admission, limits: TeamLimiter) -> None:
         self._dispatcher = dispatcher
         self._admission = admission
         self._limits = limits
-        self._turns = turns
-        self._responses = responses
-        self._cache = cache
 
-    def answer(self, call: ClientCall, operation: Operation) -> Awaitable[web.StreamResponse]:
-        """Return what answers a call, whole or as a stream. Raises GatewayError, here or in it, while nothing has been
-        written.
+    def answer(self, exchange: TextExchange, operation: Operation) -> Awaitable[web.StreamResponse]:
+        """Return the response to a request, as a stream or not. Raises GatewayError, here or in it, while nothing has
+        been written.
 
         Nearly every request has come whole and waits for nothing before its vendor: each step is a plain function that
-        returns what follows, and only one that has to wait is a coroutine, which costs 1 us more.
+        returns the next step's awaitable, and only a step that has to wait is a coroutine, which costs 1 us more.
         """
-        surface = call.match.surface
-        body = None if surface.reads_context else call.whole_body()
+        match, surface = exchange.match, exchange.surface
+        body = None if surface.reads_context else exchange.whole_body()
         if body is None:
-            return self._answer_read(call, self.read(call, operation))
+            return self._answer_read(exchange, self.read(exchange, operation))
         if is_heavy(body):
-            return self._answer_read(call, self._parsed(call, operation, body))
-        call.size = len(body)
-        request = call.for_path(surface.parse(operation, body, call.default_model()))
-        return self._answer_parsed(call, request, heavy=False)
+            return self._answer_read(exchange, self._parsed(exchange, operation, body))
+        exchange.size = len(body)
+        if match.tail is None:
+            default = exchange.snapshot.default_models.get(surface.name)
+            return self._answer_parsed(exchange, surface.parse(operation, body, default))
+        request = exchange.for_path(surface.parse(operation, body, exchange.default_model()))
+        return self._answer_parsed(exchange, request)
 
-    async def _answer_read(
-        self, call: ClientCall, reading: Awaitable[tuple[UnifiedRequest, bool]]
-    ) -> web.StreamResponse:
-        request, heavy = await reading
-        return await self._answer_parsed(call, request, heavy=heavy)
+    async def _answer_read(self, exchange: TextExchange, reading: Awaitable[UnifiedRequest]) -> web.StreamResponse:
+        return await self._answer_parsed(exchange, await reading)
 
-    def _answer_parsed(
-        self, call: ClientCall, request: UnifiedRequest, *, heavy: bool
-    ) -> Awaitable[web.StreamResponse]:
-        """Admit a parsed request and answer it. Raises GatewayError for a stream above the limit of streams."""
-        record = call.record
+    def _answer_parsed(self, exchange: TextExchange, request: UnifiedRequest) -> Awaitable[web.StreamResponse]:
+        """Respond to a parsed request. Raises GatewayError for a stream above the limit of streams."""
+        exchange.request, record = request, exchange.record
         record.asked, record.stream = request.model, request.stream
         if (user := request.user) is not None:
             record.user = end_user(user)
-        for hook in call.hooks:
+        for hook in exchange.hooks:
             hook.parsed(record, request)
         if request.stream and (reason := self._admission.refuses_streams()) is not None:
-            raise call.shared.overloaded(record, reason)
-        hooks = iter(call.hooks)
+            raise exchange.shared.overloaded(record, reason)
+        hooks = iter(exchange.hooks)
         for hook in hooks:
-            changing = hook.asked(record, request, heavy=heavy)
+            changing = hook.asked(record, request, heavy=exchange.heavy)
             if changing is not None:
-                return self._answer_changed(call, request, changing, hooks, heavy=heavy)
-        return self._answer_asked(call, request, heavy=heavy)
+                return self._answer_changed(exchange, changing, hooks)
+        return self._answer_asked(exchange)
 
     async def _answer_changed(
-        self,
-        call: ClientCall,
-        request: UnifiedRequest,
-        changing: Awaitable[UnifiedRequest],
-        following: Iterator[RequestHook],
-        *,
-        heavy: bool,
+        self, exchange: TextExchange, changing: Awaitable[UnifiedRequest], following: Iterator[RequestHook]
     ) -> web.StreamResponse:
-        """Answer a request that a hook may change, and the hooks `following` it."""
-        changed = await with_hooks(call.record, await changing, following, heavy=heavy)
-        if changed is not request:
-            call.prompt_tokens = None
-        return await self._answer_asked(call, changed, heavy=heavy)
+        """Respond to a request that a hook may change, and the hooks `following` it."""
+        request = await with_hooks(exchange.record, await changing, following, heavy=exchange.heavy)
+        if request is not exchange.request:
+            exchange.prompt_tokens = None
+        exchange.request = request
+        return await self._answer_asked(exchange)
 
-    def _answer_asked(self, call: ClientCall, request: UnifiedRequest, *, heavy: bool) -> Awaitable[web.StreamResponse]:
-        """Answer a request as its hooks left it."""
-        planned = call.plan_text(self._limits, request, self._dispatcher.load)
-        team = call.team
+    def _answer_asked(self, exchange: TextExchange) -> Awaitable[web.StreamResponse]:
+        """Plan a request as its hooks left it, admit it by the limits of its team, and respond to it."""
+        team, request = exchange.team, exchange.request
+        exchange.plan_text(self._limits, self._dispatcher.load)
+        plan = exchange.plan
         if not (team.extra_params and team.extra_headers):
             permit_extras(team, request)
-        every = keep_alive_of(planned, request.stream)
-        if every is None and not request.stream:
-            return self._answer_permitted(call, planned, request, None, heavy=heavy)
-        waiting = call.client_stream(every, streams=request.stream)
-        answering = self._answer_permitted(call, planned, request, waiting, heavy=heavy)
-        return answering if every is None else kept_alive(call, waiting, request, answering)
+        if plan.features:
+            exchange.add_hooks()
+        every = plan.keep_alive if request.stream else plan.keep_alive_json
+        waiting = None if every is None and not request.stream else exchange.client_stream(every)
+        if self._limits.limits_anything or exchange.hooks:
+            answering = self._answer_limited(exchange, waiting)
+        else:
+            answering = self._answer_admitted(exchange, waiting)
+        return answering if waiting is None or every is None else kept_alive(exchange, waiting, answering)
 
-    def _answer_permitted(
-        self, call: ClientCall, planned: Plan, request: UnifiedRequest, waiting: ClientStream | None, *, heavy: bool
-    ) -> Awaitable[web.StreamResponse]:
-        """Admit a planned request by the limits of its team, and respond to it."""
-        later = None
+    def _answer_limited(self, exchange: TextExchange, waiting: ClientStream | None) -> Awaitable[web.StreamResponse]:
+        """Admit a request by the limits of its team, let its hooks change it, and respond to it."""
+        record, request, later = exchange.record, exchange.request, None
         if self._limits.limits_anything:
-            measure = partial(_size, request, planned, call.prompt_tokens)
-            if heavy and not (call.prompt_tokens and is_short_work(request)):
-                return self._answer_heavy(call, planned, request, measure, waiting)
-            later = self._limits.admit(call.key, planned, call.record, measure)
-        if later is not None or self._turns.concerns(planned, request):
-            return self._answer_later(call, planned, request, later, waiting, heavy=heavy)
-        return self._answer_planned(call, planned, request, None, waiting, heavy=heavy)
+            measure = partial(_size, exchange)
+            if exchange.heavy and not (exchange.prompt_tokens and is_short_work(request)):
+                return self._answer_measured(exchange, measure, waiting)
+            later = self._limits.admit(exchange.key, exchange.plan, record, measure)
+        if later is not None:
+            return self._answer_later(exchange, later, waiting)
+        hooks = iter(exchange.hooks)
+        for hook in hooks:
+            changing = hook.admitted(record, request, heavy=exchange.heavy)
+            if changing is not None:
+                return self._answer_restored(exchange, changing, hooks, waiting)
+        return self._answer_admitted(exchange, waiting)
 
-    async def _answer_heavy(
-        self,
-        call: ClientCall,
-        planned: Plan,
-        request: UnifiedRequest,
-        measure: Callable[[], RequestSize],
-        waiting: ClientStream | None,
+    async def _answer_measured(
+        self, exchange: TextExchange, measure: Callable[[], RequestSize], waiting: ClientStream | None
     ) -> web.StreamResponse:
-        """Answer a large request, whose size is measured off the event loop."""
-        record = call.record
+        """Respond to a large request, whose size is measured off the event loop."""
+        record = exchange.record
         size = await self._dispatcher.off_loop.threads.run(record.owner, measure)
-        later = self._limits.admit(call.key, planned, record, lambda: size)
-        return await self._answer_later(call, planned, request, later, waiting, heavy=True)
+        later = self._limits.admit(exchange.key, exchange.plan, record, lambda: size)
+        return await self._answer_later(exchange, later, waiting)
 
     async def _answer_later(
-        self,
-        call: ClientCall,
-        planned: Plan,
-        request: UnifiedRequest,
-        later: Later | None,
-        waiting: ClientStream | None,
-        *,
-        heavy: bool,
+        self, exchange: TextExchange, later: Later | None, waiting: ClientStream | None
     ) -> web.StreamResponse:
-        """Answer a request that waits for a limit, or for what a model thought before."""
+        """Respond to a request once its limits have admitted it."""
         if later is not None:
-            await wait_for_limits(call, planned, request.timeout, later)
-        keeper = None
-        if self._turns.concerns(planned, request):
-            run = partial(self._dispatcher.off_loop.threads.run, call.record.owner) if heavy else None
-            request, keeper = await self._turns.recall(planned, request, call.stored_for, run)
-        return await self._answer_planned(call, planned, request, keeper, waiting, heavy=heavy)
+            await wait_for_limits(exchange, later)
+        record, request = exchange.record, exchange.request
+        exchange.request = await with_admitted(record, request, exchange.hooks, heavy=exchange.heavy)
+        return await self._answer_admitted(exchange, waiting)
 
-    def _answer_planned(
+    async def _answer_restored(
         self,
-        call: ClientCall,
-        planned: Plan,
-        request: UnifiedRequest,
-        keeper: ReasoningKeeper | None,
+        exchange: TextExchange,
+        changing: Awaitable[UnifiedRequest],
+        following: Iterable[RequestHook],
         waiting: ClientStream | None,
-        *,
-        heavy: bool,
-    ) -> Awaitable[web.StreamResponse]:
-        """Answer an admitted request."""
-        surface = call.match.surface
-        threads, store = self._dispatcher.off_loop.threads, None
-        if surface.name in STORING:
-            store = AnswerStore(self._responses, call.stored_for, threads, heavy)
-        if len(planned.targets) > 1 or planned.fallbacks:
-            planned = honouring_first(planned, request, call.team)
-        if planned.hedge is not None and why_not_hedged(request, storing=store is not None) is not None:
-            planned = replace(planned, hedge=None)
-        job = make_job(call, planned, request, heavy=heavy)
-        answers: TextAnswers = self._dispatcher
-        for hook in call.hooks:
-            answers = hook.answers(answers)
-        if planned.cache is not None and keeper is None and store is None:
-            answers = self._cache.before(answers, surface.name, call.http.headers)
-        exchange = Exchange(answers, call, job, threads, keeper, store, waiting)
-        if request.shortens:
-            return self._answer_shortening(call, exchange)
-        return exchange.streamed() if request.stream else exchange.whole()
+    ) -> web.StreamResponse:
+        """Respond to an admitted request that a hook changes, and the hooks `following` it."""
+        request = await changing
+        exchange.request = await with_admitted(exchange.record, request, following, heavy=exchange.heavy)
+        return await self._answer_admitted(exchange, waiting)
 
-    async def _answer_shortening(self, call: ClientCall, exchange: Exchange) -> web.StreamResponse:
-        """Answer with as much of a conversation as fits."""
+    def _answer_admitted(self, exchange: TextExchange, waiting: ClientStream | None) -> Awaitable[web.StreamResponse]:
+        """Dispatch an admitted request, and respond to it."""
+        plan, request = exchange.plan, exchange.request
+        if len(plan.targets) > 1 or plan.fallbacks:
+            plan = exchange.plan = honouring_first(plan, request, exchange.team)
+        if plan.hedge is not None:
+            storing = exchange.surface.name in STORING
+            if why_not_hedged(request, storing=storing) is not None:
+                exchange.plan = replace(plan, hedge=None)
+        exchange.set_deadlines()
+        answers: TextAnswers = self._dispatcher
+        for hook in exchange.hooks:
+            answers = hook.answers(answers)
+        if request.shortens:
+            return self._answer_shortening(exchange, answers, waiting)
+        if waiting is not None and request.stream:
+            return streamed(exchange, answers, waiting)
+        return whole(exchange, answers, waiting)
+
+    async def _answer_shortening(
+        self, exchange: TextExchange, answers: TextAnswers, waiting: ClientStream | None
+    ) -> web.StreamResponse:
+        """Respond with as much of a conversation as fits."""
         for _ in range(MOST_TRIES):
             try:
-                return await exchange.answer()
+                return await responded(exchange, answers, waiting)
             except GatewayError as error:
-                exchange = replace(exchange, job=await self._shorter(call, exchange.job, error))
-        return await exchange.answer()
+                await self._shorten(exchange, error)
+        return await responded(exchange, answers, waiting)
 
-    async def read(self, call: ClientCall, operation: Operation) -> tuple[UnifiedRequest, bool]:
-        """Return the request that a call's body holds, with what it continues, and whether it is a large one. Raises
-        GatewayError for an invalid one."""
-        return await self._parsed(call, operation, await call.read_body())
+    async def read(self, exchange: TextExchange, operation: Operation) -> UnifiedRequest:
+        """Return the request in a client's body, with the stored responses that it continues. Raises GatewayError for
+        an invalid one."""
+        return await self._parsed(exchange, operation, await exchange.read_body())
 
-    async def _parsed(self, call: ClientCall, operation: Operation, body: bytes) -> tuple[UnifiedRequest, bool]:
-        surface = call.surface
-        heavy, call.size = is_heavy(body), len(body)
-        parse = partial(surface.parse, operation, body, call.default_model())
-        context = RequestContext(call.http.headers, stores=not self._responses.off, recalled=False)
+    async def _parsed(self, exchange: TextExchange, operation: Operation, body: bytes) -> UnifiedRequest:
+        exchange.heavy, exchange.size = is_heavy(body), len(body)
+        parse = partial(exchange.surface.parse, operation, body, exchange.default_model())
+        source = exchange.context_source()
+        stores = source is not None and source.stores
+        context = RequestContext(exchange.http.headers, stores=stores, recalled=False)
         try:
-            request = await self._run_parse(call, partial(parse, context), heavy=heavy)
+            request = await self._run_parse(exchange, partial(parse, context))
         except NotRecalledError as error:
-            continued = await self._continued(call, error.referred)
-            heavy = heavy or continued.heavy
-            request = await self._run_parse(call, partial(_parse_in_context, parse, context, continued), heavy=heavy)
-        return call.for_path(request), heavy
+            if source is None:
+                raise responses_not_stored() from None
+            continued = await source.recall(exchange.record, error.referred)
+            exchange.hold_more(continued.size)
+            exchange.size += continued.size
+            exchange.continued = continued.session
+            exchange.heavy = exchange.heavy or continued.heavy
+            request = await self._run_parse(exchange, partial(_parse_in_context, parse, context, continued))
+        return exchange.for_path(request)
 
-    async def _run_parse(self, call: ClientCall, parse: Callable[[], UnifiedRequest], *, heavy: bool) -> UnifiedRequest:
-        if heavy and self._limits.limits_anything:
-            parse = partial(_parsed_and_measured, parse, call)
-        return await call.parsed(self._dispatcher.off_loop.threads, parse, heavy=heavy)
+    async def _run_parse(self, exchange: TextExchange, parse: Callable[[], UnifiedRequest]) -> UnifiedRequest:
+        if exchange.heavy and self._limits.limits_anything:
+            parse = partial(_parsed_and_measured, parse, exchange)
+        return await exchange.parsed(parse)
 
-    async def _shorter(
-        self, call: ClientCall, job: PlannedRequest[UnifiedRequest], error: GatewayError
-    ) -> PlannedRequest[UnifiedRequest]:
-        """Return the job without the oldest turns of its conversation. Raises the error where it is another one, or
-        there are none to leave out."""
+    async def _shorten(self, exchange: TextExchange, error: GatewayError) -> None:
+        """Leave the oldest turns of the conversation out. Raises the error if it is another one, or if no turn can be
+        left out."""
         if error.facts.code != TOO_LONG:
             raise error
-        shorten = partial(shortened, job.request, error.facts.message)
-        record = job.record
-        shorter = await self._dispatcher.off_loop.threads.run(record.owner, shorten) if job.heavy else shorten()
+        shorten = partial(shortened, exchange.request, error.facts.message)
+        record = exchange.record
+        threads = self._dispatcher.off_loop.threads
+        shorter = await threads.run(record.owner, shorten) if exchange.heavy else shorten()
         if shorter is None:
             raise error
         record.outcome = "ok"
-        left, shared = job.deadlines.remaining, call.shared
-        return replace(job, request=shorter, deadlines=Deadlines(left, shared.alarms, shared.deadlines), total=left)
-
-    async def _continued(self, call: ClientCall, referred: ReferredIds) -> StoredData:
-        """Return the stored responses that a body continues. Raises GatewayError where they are not there."""
-        continued = await self._responses.recall(call.stored_for, referred)
-        call.hold_more(continued.size)
-        call.size += continued.size
-        call.continued = continued.session
-        return continued
+        exchange.request, exchange.total, shared = shorter, exchange.deadlines.remaining, exchange.shared
+        exchange.deadlines = Deadlines(exchange.total, shared.alarms, shared.deadlines)
 
 
-def keep_alive_of(planned: Plan, streams: bool) -> float | None:
-    """Return the longest silence in seconds towards the client of a planned request, until a deployment responds;
-    `None` if there is no limit. It is the shortest of its deployments': any of them may be called."""
-    targets = planned.every_target if planned.fallbacks else planned.targets
-    set_for = [each.timeouts for each in targets if streams or each.timeouts.keep_alive_json]
-    return min([each.keep_alive for each in set_for if each.keep_alive is not None], default=None)
+def _size(exchange: TextExchange) -> RequestSize:
+    return request_size(exchange.request, [*exchange.plan.every_target], exchange.prompt_tokens)
 
 
-def _size(request: UnifiedRequest, planned: Plan, prompt_tokens: int | None) -> RequestSize:
-    return request_size(request, [*planned.every_target], prompt_tokens)
-
-
-def _parsed_and_measured(parse: Callable[[], UnifiedRequest], call: ClientCall) -> UnifiedRequest:
+def _parsed_and_measured(parse: Callable[[], UnifiedRequest], exchange: TextExchange) -> UnifiedRequest:
     request = parse()
-    call.prompt_tokens = estimate_prompt(request)
+    exchange.prompt_tokens = estimate_prompt(request)
     return request
 
 
 def _parse_in_context(
-    parse: Callable[[RequestContext], UnifiedRequest], context: RequestContext, continued: StoredData
+    parse: Callable[[RequestContext], UnifiedRequest], context: RequestContext, continued: RecalledContext
 ) -> UnifiedRequest:
-    return parse(replace(context, chain=read_chain(continued), items=read_items(continued), recalled=True))
+    return parse(continued.completed(context))

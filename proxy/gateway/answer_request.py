@@ -1,13 +1,12 @@
-"""One planned request from its dispatch to the end of its answer, in which a broken stream is visible as broken."""
+"""Responds to one planned request for text, from its dispatch to the end of the response. A stream that breaks is
+visible as broken."""
 
 import asyncio
-import re
 import time
-from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable
 from functools import partial
 from secrets import token_hex
-from typing import Final, TypeVar
+from typing import Final
 
 from aiohttp import web
 
@@ -18,37 +17,22 @@ from providers.emulation.join_extras import size_of_extras
 from providers.emulation.plan_calls import CallPlan
 from providers.failure import UpstreamError
 from providers.unified_request import UnifiedRequest
-from proxy.conversations.stored_responses import AnswerStore
-from proxy.deadlines import DeadlinePassed, Deadlines, Phase
-from proxy.dispatch.attempt_loop import ClientRequest, PlannedRequest
+from proxy.deadlines import DeadlinePassed, Phase
+from proxy.dispatch.exchange import ClientRequest
 from proxy.dispatch.text_answers import TextAnswers
-from proxy.errors import (
-    ErrorFacts,
-    FieldProblem,
-    GatewayError,
-    internal_error,
-    invalid_request,
-    upstream_failed,
-)
-from proxy.gateway.client_call import (
-    BUFFERED_BYTES,
-    ClientCall,
-    answer_headers,
-    answer_lines,
-    refusal_headers,
-)
-from proxy.gateway.restore_reasoning import ReasoningKeeper
-from proxy.hooks.request_hook import show
+from proxy.errors import ErrorFacts, GatewayError, internal_error, upstream_failed
+from proxy.gateway.client_exchange import BUFFERED_BYTES, ClientExchange
+from proxy.gateway.gateway_headers import answer_headers, answer_lines, refusal_headers
+from proxy.hooks.request_hook import show, with_written
 from proxy.listener.buffered_response import header_lines
 from proxy.listener.streamed_response import StreamedResponse
-from proxy.off_loop.request_threads import RequestThreads
 from proxy.receipt.server_timing import closing_comment, stream_line, timing_header
 from proxy.relay.client_stream import ClientStream, comment
 from proxy.relay.long_parts import weight_of_logprobs
 from proxy.relay.relay_to_client import Relay
 from proxy.relay.unique_stream import with_unique_ids
 from proxy.request_record import fresh_id
-from proxy.routing.resolve_model import Plan
+from proxy.surfaces.registry import STORING
 from proxy.surfaces.surface import REASONING_FIELDS, AnswerFacts, EndingRenderer, Renderer
 from proxy.teams.team_limiter import Later
 from proxy.telemetry.request_outcomes import (
@@ -59,15 +43,11 @@ from proxy.telemetry.request_outcomes import (
     record_refusal,
 )
 from proxy.upstream.unanswered_usage import usage_of_body
-from proxy.upstream.vendor_stream import Stream
 
-Q = TypeVar("Q", bound=ClientRequest)
-
-TIMEOUT_HEADER = "x-request-timeout"
-_SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+TextExchange = ClientExchange[UnifiedRequest]
 
 LONG: Final = 512 * 1024
-"""Characters of an answer that is written on the event loop."""
+"""Characters of a response that is written on the event loop."""
 
 MANY_CHUNKS: Final = 256
 """Chunks of a stream whose end is written on the event loop, if its end holds all of it."""
@@ -76,166 +56,172 @@ LAST_WRITE = 5.0
 """Seconds that writing the error event of a broken stream may take."""
 
 
-@dataclass(slots=True, eq=False)
-class Exchange:
-    """One planned request of one client. `keeper` keeps what the model thought before it called tools, where a vendor
-    wants it back; `store` stores responses that later requests name, `waiting` sends a stream, or
-    keep-alives before a non-streaming response. Long responses are written in `threads`."""
+def responded(
+    exchange: TextExchange, answers: TextAnswers, waiting: ClientStream | None
+) -> Awaitable[web.StreamResponse]:
+    """Return the response to a planned request, written if it is a stream. Raises GatewayError while nothing has been
+    written."""
+    if waiting is not None and exchange.request.stream:
+        return streamed(exchange, answers, waiting)
+    return whole(exchange, answers, waiting)
 
-    answers: TextAnswers
-    call: ClientCall
-    job: PlannedRequest[UnifiedRequest]
-    threads: RequestThreads
-    keeper: ReasoningKeeper | None = None
-    store: AnswerStore | None = None
-    waiting: ClientStream | None = None
-    _renderer: Renderer | None = None
 
-    def answer(self) -> Awaitable[web.StreamResponse]:
-        """Answer the request, whole or as a stream. Raises GatewayError while nothing has been written."""
-        return self.streamed() if self.job.request.stream else self.whole()
+async def whole(exchange: TextExchange, answers: TextAnswers, waiting: ClientStream | None) -> web.StreamResponse:
+    """Return the response to a request that is not streamed. `waiting` sends keep-alives before it. Raises
+    GatewayError."""
+    record, hooks, heavy = exchange.record, exchange.hooks, exchange.heavy
+    try:
+        with exchange.deadlines:
+            prepared, completion = await answers.whole(exchange)
+    except (UpstreamError, DeadlinePassed) as error:
+        raise upstream_failed(record_failure(record, error), len(record.attempts)) from None
+    completion = with_unique_calls(exchange.request, completion)
+    # A response that is stored repeats fields of the request.
+    long = is_long(completion) or (heavy and exchange.surface.name in STORING)
+    if long:
+        record.heavy.append(completion)
+    record.usage = completion.usage
+    for hook in hooks:
+        observing = hook.answered(record, completion, prepared.target, long=long)
+        if observing is not None:
+            await observing
+    if completion.usage is not None and completion.usage.estimated:
+        record.emulated = (*record.emulated, "usage")
+    renderer = make_renderer(exchange, prepared)
+    write = partial(renderer.completion, completion)
+    body = await exchange.shared.threads.run(record.owner, write) if long else write()
+    if hooks:
+        body = await with_written(record, renderer, body, hooks, heavy=heavy)
+    if waiting is not None and (begun := waiting.response) is not None:
+        return await end_whole(exchange, begun, body)
+    if len(body) <= BUFFERED_BYTES:
+        return exchange.shared.settled(200, body, record, answer_lines(record))
+    return await exchange.respond(body, answer_headers(record))
 
-    async def whole(self) -> web.StreamResponse:
-        """Return the answer. Raises GatewayError."""
-        record = self.job.record
-        try:
-            with self.job.deadlines:
-                prepared, completion = await self.answers.whole(self.job)
-        except (UpstreamError, DeadlinePassed) as error:
-            raise upstream_failed(record_failure(record, error), len(record.attempts)) from None
-        completion = with_unique_calls(self.job.request, completion)
-        long = is_long(completion) or (self.job.heavy and self.store is not None)  # which repeats the request's fields
-        if self.keeper is not None:
-            pack = partial(self.keeper.packed, prepared.target, completion.choices)
-            self.keeper.put(await self.threads.run(record.owner, pack) if long else pack())
-        if long:
-            record.heavy.append(completion)
-        record.usage = completion.usage
-        for hook in self.call.hooks:
-            hook.answered(record, completion)
-        if completion.usage is not None and completion.usage.estimated:
-            record.emulated = (*record.emulated, "usage")
-        renderer = self._make_renderer(prepared)
-        write = partial(renderer.completion, completion)
-        body = await self.threads.run(record.owner, write) if long else write()
-        if self.store is not None:
-            body = await self.store.keep(renderer, record, body)
-        if self.waiting is not None and (begun := self.waiting.response) is not None:
-            return await end_whole(self.call, begun, body)
-        if len(body) <= BUFFERED_BYTES:
-            return self.call.shared.settled(200, body, record, answer_lines(record))
-        return await self.call.respond(body, answer_headers(record))
 
-    async def streamed(self) -> web.StreamResponse:
-        """Write the stream to its end, failures included. Raises GatewayError while no event has been written."""
-        record, deadlines, waiting = self.job.record, self.job.deadlines, self.waiting
-        if waiting is None:
-            raise RuntimeError("a stream without its client")
-        response: StreamedResponse | None = None
-        try:
-            with deadlines:
-                async with self.answers.streamed(self.job) as (prepared, stream):
-                    stream = self._observed(prepared, stream)
-                    tokens = let_request_go(prepared, self.job.request, heavy=self.job.heavy)
-                    timeouts = prepared.target.timeouts
-                    deadlines.commit(timeouts.idle, timeouts.progress, timeouts.stream)
-                    renderer = self._renderer = self._make_renderer(prepared)
-                    record.first_content = self.call.shared.now()
-                    record.status = 200
-                    response = waiting.begin(answer_lines(record) + stream_line(record))
-                    self.call.stream_begun()
-                    shown, aside = self.call.rendered(renderer), partial(self.threads.run, record.owner)
-                    facts = deadlines, record, prepared.request, tokens, aside, self.call.choice_ended
-                    relay = Relay(stream, shown, response.send, *facts)
-                    waiting.follow(relay, timeouts.keep_alive)
-                    await relay.run()
-                    deadlines.pause()
-                    await self._write_end(response, relay, renderer)
-                    record.finished = self.call.shared.now()
-                    deadlines.stop()
-                    await stream.finish()
-        except (UpstreamError, DeadlinePassed) as error:
-            await self._end_failed(response, error)
-        except GatewayError as error:
-            # A hook's: a stream that it refuses after its first chunk ends as broken.
-            if response is None:
-                raise
-            record.outcome = "truncated"
-            self.call.shared.metrics.abort("gateway", error.facts.code, record.model)
-            await self._break(response, error.facts)
-        except ConnectionError:
-            record_client_gone(record, self.call.shared.metrics)
-        except asyncio.CancelledError:
-            record_cancelled(record, self.call.shared.metrics, self.call.http)
-            raise
-        finally:
-            if response is not None and not record.finished and record.outcome == "ok":
-                # An unexpected exception: the client must not take what it got for a complete answer.
-                self.call.shared.metrics.abort("gateway", "internal_error", record.model)
-                await self._break(response, internal_error().facts)
-        # Without a response the client left before the head could be written; what is returned is not sent.
-        return response or waiting.response or web.Response(status=499)
-
-    def _observed(self, prepared: CallPlan, stream: Stream) -> Stream:
-        """Return the stream with unique ids of calls, observed by the turn keeper and by hooks."""
-        stream = with_unique_ids(stream, prepared, self.job.request)
-        if self.keeper is not None:
-            stream = self.keeper.watched(prepared.target, stream)
-        for hook in self.call.hooks:
-            stream = hook.streamed(self.job.record, stream)
-        return stream
-
-    async def _write_end(self, response: StreamedResponse, relay: Relay, renderer: Renderer) -> None:
-        """Write the end of a stream, which may repeat the whole response and the request."""
-        record, held, end = self.job.record, relay.held, renderer.end
-        if relay.size > LONG:
-            record.heavy += (relay, renderer)
-        many = relay.size > LONG or record.chunks > MANY_CHUNKS
-        long = self.store is not None and (self.job.heavy or many)
-        last = await self.threads.run(record.owner, end) if long else end()
-        if self.store is not None:
-            last = await self.store.keep(renderer, record, last)
-        if len(held) > BUFFERED_BYTES:
-            await response.write(held)
-            held = b""
-        await response.write_eof(held + last + closing_comment(record, self.call.shared.now()))
-
-    async def _end_failed(self, response: StreamedResponse | None, error: UpstreamError | DeadlinePassed) -> None:
-        """Report a failure to the client, in the stream if content has been sent. Raises GatewayError if none has."""
-        if isinstance(error, DeadlinePassed) and error.phase is Phase.CLIENT:
-            record_client_gone(self.job.record, self.call.shared.metrics)
-            abort_connection(self.call.http)
-            return
-        failure = record_failure(self.job.record, error)
+async def streamed(exchange: TextExchange, answers: TextAnswers, waiting: ClientStream) -> web.StreamResponse:
+    """Write a stream to its end, failures included; `waiting` sends it. Raises GatewayError while no event has been
+    written."""
+    record, deadlines, shared = exchange.record, exchange.deadlines, exchange.shared
+    response: StreamedResponse | None = None
+    renderer: Renderer | None = None
+    try:
+        with deadlines:
+            async with await answers.streamed(exchange) as (prepared, stream):
+                stream = with_unique_ids(stream, prepared, exchange.request)
+                tokens = let_request_go(prepared, exchange.request, heavy=exchange.heavy)
+                timeouts = prepared.target.timeouts
+                deadlines.commit(timeouts.idle, timeouts.progress, timeouts.stream)
+                shown = renderer = make_renderer(exchange, prepared)
+                for hook in exchange.hooks:
+                    stream = hook.streamed(record, stream, prepared.target)
+                    shown = hook.rendered(record, shown)
+                record.first_content = shared.now()
+                record.status = 200
+                response = waiting.begin(answer_lines(record) + stream_line(record))
+                exchange.stream_begun()
+                aside = partial(shared.threads.run, record.owner)
+                facts = deadlines, record, prepared.request, tokens, aside, partial(_note_end, exchange)
+                relay = Relay(stream, shown, response.send, *facts)
+                waiting.follow(relay, timeouts.keep_alive)
+                await relay.run()
+                deadlines.pause()
+                await _write_end(exchange, response, relay, renderer)
+                record.finished = shared.now()
+                deadlines.stop()
+                await stream.finish()
+    except (UpstreamError, DeadlinePassed) as error:
+        await _end_failed(exchange, response, renderer, error)
+    except GatewayError as error:
+        # A hook's: a stream that it refuses after its first chunk ends as broken.
         if response is None:
-            # Not kept in a variable: its traceback refers to this frame, a cycle that would keep the upstream's data.
-            raise upstream_failed(failure, len(self.job.record.attempts)) from None
-        self.call.shared.metrics.abort(*abort_labels(error), self.job.record.model)
-        failed = upstream_failed(failure, len(self.job.record.attempts))
-        await self._break(response, failed.facts)
+            raise
+        record.outcome = "truncated"
+        shared.metrics.abort("gateway", error.facts.code, record.model)
+        await _break(exchange, response, renderer, error.facts)
+    except ConnectionError:
+        record_client_gone(record, shared.metrics)
+    except asyncio.CancelledError:
+        record_cancelled(record, shared.metrics, exchange.http)
+        raise
+    finally:
+        if response is not None and not record.finished and record.outcome == "ok":
+            # An unexpected exception: the client must not take the part that it has for a complete response.
+            shared.metrics.abort("gateway", "internal_error", record.model)
+            await _break(exchange, response, renderer, internal_error().facts)
+    # Without a response the client left before the head could be written; the returned one is not sent.
+    return response or waiting.response or web.Response(status=499)
 
-    async def _break(self, response: StreamedResponse, facts: ErrorFacts) -> None:
-        self.job.record.code = facts.code
-        await end_broken(self.call, response, self._renderer, facts)
 
-    def _make_renderer(self, prepared: CallPlan) -> Renderer:
-        # A stored answer's id stands in for a secret where all clients have one address, as behind a proxy.
-        unique = fresh_id() if self.store is None else token_hex(16)
-        surface = self.call.match.surface
-        fields = self.call.snapshot.reasoning_fields.get(surface.name, REASONING_FIELDS["reasoning_content"])
-        facts = AnswerFacts(unique, int(time.time()), self.job.plan.served_name(prepared.target), fields)
-        return surface.renderer(prepared.request, facts)
+def _note_end(exchange: TextExchange, reason: str) -> None:
+    """Let the hooks observe why a choice of a stream ended."""
+    for hook in exchange.hooks:
+        hook.ended(exchange.record, reason)
+
+
+async def _write_end(exchange: TextExchange, response: StreamedResponse, relay: Relay, renderer: Renderer) -> None:
+    """Write the end of a stream, which may repeat the whole response and the request."""
+    record, shared, held, end = exchange.record, exchange.shared, relay.held, renderer.end
+    if relay.size > LONG:
+        record.heavy += (relay, renderer)
+    many = relay.size > LONG or record.chunks > MANY_CHUNKS
+    long = (exchange.heavy or many) and exchange.surface.name in STORING
+    last = await shared.threads.run(record.owner, end) if long else end()
+    if exchange.hooks:
+        last = await with_written(record, renderer, last, exchange.hooks, heavy=exchange.heavy)
+    if len(held) > BUFFERED_BYTES:
+        await response.write(held)
+        held = b""
+    await response.write_eof(held + last + closing_comment(record, shared.now()))
+
+
+async def _end_failed(
+    exchange: TextExchange,
+    response: StreamedResponse | None,
+    renderer: Renderer | None,
+    error: UpstreamError | DeadlinePassed,
+) -> None:
+    """Report a failure to the client, in the stream if content has been sent, else by raising GatewayError."""
+    record, metrics = exchange.record, exchange.shared.metrics
+    if isinstance(error, DeadlinePassed) and error.phase is Phase.CLIENT:
+        record_client_gone(record, metrics)
+        abort_connection(exchange.http)
+        return
+    failure = record_failure(record, error)
+    if response is None:
+        # No variable holds it: its traceback refers to this frame, a cycle that would hold the upstream's data.
+        raise upstream_failed(failure, len(record.attempts)) from None
+    metrics.abort(*abort_labels(error), record.model)
+    failed = upstream_failed(failure, len(record.attempts))
+    await _break(exchange, response, renderer, failed.facts)
+
+
+async def _break(
+    exchange: TextExchange, response: StreamedResponse, renderer: Renderer | None, facts: ErrorFacts
+) -> None:
+    exchange.record.code = facts.code
+    await end_broken(exchange, response, renderer, facts)
+
+
+def make_renderer(exchange: TextExchange, prepared: CallPlan) -> Renderer:
+    """Return the renderer of the response of a target."""
+    surface = exchange.surface
+    # A stored response's id stands in for a secret if all clients have one address, as behind a proxy.
+    unique = token_hex(16) if surface.name in STORING else fresh_id()
+    fields = exchange.snapshot.reasoning_fields.get(surface.name, REASONING_FIELDS["reasoning_content"])
+    facts = AnswerFacts(unique, int(time.time()), exchange.plan.served_name(prepared.target), fields)
+    return surface.renderer(prepared.request, facts)
 
 
 async def end_broken(
-    call: ClientCall, response: StreamedResponse, renderer: Renderer | None, facts: ErrorFacts
+    exchange: TextExchange, response: StreamedResponse, renderer: Renderer | None, facts: ErrorFacts
 ) -> None:
     """End a stream so that it looks broken: an error event, then a body without its end, unless the event is one that
     ends streams of the client's API."""
     ended = False
     try:
         if renderer is not None:
-            last = renderer.error(facts) + closing_comment(call.record, call.shared.now())
+            last = renderer.error(facts) + closing_comment(exchange.record, exchange.shared.now())
             async with asyncio.timeout(LAST_WRITE):
                 if isinstance(renderer, EndingRenderer):
                     await response.write_eof(last)
@@ -243,15 +229,15 @@ async def end_broken(
                 else:
                     await response.write(last)
     except (ConnectionError, TimeoutError):
-        call.record.outcome = "client_gone"
+        exchange.record.outcome = "client_gone"
     finally:
-        if not ended and call.http.transport is not None:
-            call.http.transport.close()
+        if not ended and exchange.http.transport is not None:
+            exchange.http.transport.close()
 
 
-async def end_whole(call: ClientCall, response: StreamedResponse, body: bytes) -> StreamedResponse:
-    """Write the body of a response whose head has been sent. It takes time: see `ClientCalls.unsettled`."""
-    record, shared = call.record, call.shared
+async def end_whole(exchange: TextExchange, response: StreamedResponse, body: bytes) -> StreamedResponse:
+    """Write the body of a response whose head has been sent. It takes time: see `Exchanges.unsettled`."""
+    record, shared = exchange.record, exchange.shared
     show(record, body)
     before = shared.now()
     try:
@@ -264,9 +250,9 @@ async def end_whole(call: ClientCall, response: StreamedResponse, body: bytes) -
 
 
 async def kept_alive(
-    call: ClientCall, waiting: ClientStream, request: UnifiedRequest, answering: Awaitable[web.StreamResponse]
+    exchange: TextExchange, waiting: ClientStream, answering: Awaitable[web.StreamResponse]
 ) -> web.StreamResponse:
-    """Return the response of a call whose client gets keep-alives meanwhile. After the first of them a refusal is an
+    """Return the response to a request whose client gets keep-alives meanwhile. After the first of them a refusal is an
     event of the stream, or the JSON body, and its status 200. Raises GatewayError before that."""
     waiting.start()
     try:
@@ -276,12 +262,12 @@ async def kept_alive(
         if response is None or waiting.begun:
             raise
         try:
-            # Not kept in a variable: its traceback refers to this frame.
-            await _end_refused(call, response, request, error if isinstance(error, GatewayError) else internal_error())
+            # No variable holds it: its traceback refers to this frame.
+            await _end_refused(exchange, response, error if isinstance(error, GatewayError) else internal_error())
             answered = isinstance(error, GatewayError)
         finally:
-            if not answered and call.http.transport is not None:
-                call.http.transport.close()  # or the error would follow as a second response
+            if not answered and exchange.http.transport is not None:
+                exchange.http.transport.close()  # or the error would follow as a second response
         if answered:
             return response
         raise
@@ -289,27 +275,25 @@ async def kept_alive(
         waiting.stop()
 
 
-async def _end_refused(
-    call: ClientCall, response: StreamedResponse, request: UnifiedRequest, error: GatewayError
-) -> None:
+async def _end_refused(exchange: TextExchange, response: StreamedResponse, error: GatewayError) -> None:
     """Report an error to a client that has the head of its response, and nothing else but keep-alives."""
-    record, surface, facts = call.record, call.surface, error.facts
+    record, surface, facts, request = exchange.record, exchange.surface, error.facts, exchange.request
     status, body = surface.error(facts)
     record_refusal(record, error.logged, status)
     if not request.stream:
-        await end_whole(call, response, body)
+        await end_whole(exchange, response, body)
         return
     show(record, body)
     side = "upstream" if record.outcome in ("upstream_error", "timeout") else "gateway"
-    call.shared.metrics.abort(side, error.logged, record.model)
+    exchange.shared.metrics.abort(side, error.logged, record.model)
     headers = refusal_headers(record, surface, facts)
-    response.precede(comment(header_lines({**headers, **timing_header(record, call.shared.now())})))
+    response.precede(comment(header_lines({**headers, **timing_header(record, exchange.shared.now())})))
     renderer = surface.renderer(request, AnswerFacts(fresh_id(), int(time.time()), request.model))
-    await end_broken(call, response, renderer, facts)
+    await end_broken(exchange, response, renderer, facts)
 
 
 def is_long(completion: Completion) -> bool:
-    """Return whether writing an answer may block the event loop for more than a few ms. Few have more than text."""
+    """Return whether writing a response may block the event loop for more than a few ms. Few have more than text."""
     if completion.native is not None and len(completion.native) > LONG:
         return True
     return sum(map(_weight, completion.choices)) > LONG
@@ -327,7 +311,7 @@ def _weight(choice: Choice) -> int:
 
 
 def let_request_go(prepared: CallPlan, asked: UnifiedRequest, *, heavy: bool) -> int | None:
-    """Free the memory of what has been sent for a stream that has begun. Of several calls some may be still to come.
+    """Free the memory of the call of a stream that has begun. Of several calls some may be still to come.
     Return the prompt tokens of a heavy request, estimated by its length: its texts are not read on the event loop.
 
     The conversation of a heavy request stays: freeing it would take too long here.
@@ -343,52 +327,18 @@ def let_request_go(prepared: CallPlan, asked: UnifiedRequest, *, heavy: bool) ->
     return tokens
 
 
-def make_job(call: ClientCall, plan: Plan, request: Q, *, heavy: bool) -> PlannedRequest[Q]:
-    """Return a call's planned request with its deadline. Raises as `time_for` does."""
-    total, hurried = time_for(plan, request.timeout, call.http.headers)
-    total -= call.record.limit_waited
-    deadlines = Deadlines(total, call.shared.alarms, call.shared.deadlines)
-    return PlannedRequest(plan, call.team, request, call.record, deadlines, total, hurried, heavy)
-
-
-async def wait_for_limits(call: ClientCall, plan: Plan, asked: float | None, later: Later) -> None:
-    """Wait until a request is admitted, for the time at most that it may take in all. Raises GatewayError, also where
-    the gateway ends meanwhile."""
-    total, _ = time_for(plan, asked, call.http.headers)
+async def wait_for_limits(exchange: ClientExchange[ClientRequest], later: Later) -> None:
+    """Wait until a request is admitted, for the time at most that it may take in all. Raises GatewayError, also if the
+    gateway ends meanwhile."""
+    exchange.set_deadlines()
     try:
-        with Deadlines(total, call.shared.alarms, call.shared.deadlines):
-            await later(total)
+        with exchange.deadlines:
+            await later(exchange.total)
     except DeadlinePassed as error:
-        raise upstream_failed(record_failure(call.record, error)) from None
-
-
-def time_for(plan: Plan, asked: float | None, headers: Mapping[str, str]) -> tuple[float, bool]:
-    """Return how many seconds a request may take, the longest total timeout of its targets or the client's, and whether
-    it is the client's.
-
-    Raises GatewayError for an `x-request-timeout` that is not a number of seconds.
-    """
-    targets, text = plan.targets, headers.get(TIMEOUT_HEADER)
-    limit = total = targets[0].timeouts.total
-    if len(targets) > 1:
-        limit = total = max([target.timeouts.total for target in targets])
-    if asked is not None and asked < total:
-        total = asked
-    if text is not None:
-        total = min(total, _seconds_of(text))
-    return total, total < limit
-
-
-def _seconds_of(text: str) -> float:
-    """Return the seconds in which the client wants its answer; a duration, so that clocks may differ."""
-    if not _SECONDS.fullmatch(text) or not float(text):
-        raise invalid_request(
-            (FieldProblem((TIMEOUT_HEADER,), f"'{TIMEOUT_HEADER}' must be a number of seconds, such as 30 or 2.5."),)
-        )
-    return float(text)
+        raise upstream_failed(record_failure(exchange.record, error)) from None
 
 
 def abort_connection(http: web.BaseRequest) -> None:
-    """Close the connection of a client that does not read, and drop what is buffered for it."""
+    """Close the connection of a client that does not read, and drop the bytes that are buffered for it."""
     if http.transport is not None:
         http.transport.abort()

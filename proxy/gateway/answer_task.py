@@ -1,4 +1,4 @@
-"""Answers the calls of tasks that are translated: parsed, planned, dispatched and rendered as its `TaskApi` says."""
+"""Responds to requests for tasks that are translated: parsed, planned, dispatched and rendered by the `TaskApi`."""
 
 import time
 from collections.abc import Awaitable
@@ -12,11 +12,12 @@ from providers.failure import UpstreamError
 from providers.target import Target
 from providers.unified_request import Task
 from proxy.deadlines import DeadlinePassed, Deadlines
-from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import upstream_failed
-from proxy.gateway.answer_request import make_job, wait_for_limits
-from proxy.gateway.client_call import ClientCall, answer_headers
+from proxy.gateway.answer_request import wait_for_limits
+from proxy.gateway.client_exchange import ClientExchange
+from proxy.gateway.gateway_headers import answer_headers
 from proxy.gateway.task_apis import A, Q, TaskApi
 from proxy.hooks.request_hook import with_hooks
 from proxy.limits.limit import end_user
@@ -29,11 +30,11 @@ from proxy.telemetry.request_outcomes import record_failure
 from proxy.upstream.call_task import AnsweredParts, TaskCaller
 
 MANY_NUMBERS = 16_384
-"""Numbers of an answer that is rendered on the loop, which takes 2 ms."""
+"""Numbers of a response that is rendered on the event loop, which takes 2 ms."""
 
 
 class TaskAnswers:
-    """Answers calls of tasks."""
+    """Responds to requests for tasks."""
 
     def __init__(self, dispatcher: Dispatcher, limits: TeamLimiter) -> None:
         self._dispatcher = dispatcher
@@ -41,46 +42,47 @@ class TaskAnswers:
         self._threads = dispatcher.off_loop.threads
         self._caller = TaskCaller(dispatcher.calls, dispatcher.off_loop)
 
-    async def answer(self, task: Task, api: TaskApi[Q, A], call: ClientCall) -> web.StreamResponse:
-        """Answer a call. Raises GatewayError."""
-        record, team = call.record, call.team
-        body = await call.read_body()
-        heavy = is_heavy(body)
-        parse = partial(api.parse, body, call.default_model(task))
-        request = call.for_path(await call.parsed(self._threads, parse, heavy=heavy))
+    async def answer(self, task: Task, api: TaskApi[Q, A], exchange: ClientExchange[Q]) -> web.StreamResponse:
+        """Respond to a request. Raises GatewayError."""
+        record, team = exchange.record, exchange.team
+        body = await exchange.read_body()
+        exchange.heavy = is_heavy(body)
+        parse = partial(api.parse, body, exchange.default_model(task))
+        request = exchange.for_path(await exchange.parsed(parse))
         record.asked, record.user = request.model, end_user(request.user)
-        request = await with_hooks(record, request, call.hooks, heavy=heavy)
-        planned = call.plan(request.model, self._dispatcher.load)
-        api.check(planned)
+        exchange.request = request = await with_hooks(record, request, exchange.hooks, heavy=exchange.heavy)
+        exchange.plan_task(request.model, self._dispatcher.load)
+        plan = exchange.plan
+        api.check(plan)
         permit_extras(team, request)
-        later = self._limits.admit(call.key, planned, record, lambda: (len(body) + api.repeats(request), 0, 1))
+        later = self._limits.admit(exchange.key, plan, record, lambda: (len(body) + api.repeats(request), 0, 1))
         if later is not None:
-            await wait_for_limits(call, planned, request.timeout, later)
-        job = make_job(call, planned, request, heavy=heavy)
-        prepared, answer = await self._dispatched(api, job)
+            await wait_for_limits(exchange, later)
+        exchange.set_deadlines()
+        prepared, answer = await self._dispatched(api, exchange)
         record.usage = answer.usage
         if answer.usage is not None and answer.usage.estimated:
             record.emulated = (*record.emulated, "usage")
-        facts = AnswerFacts(fresh_id(), int(time.time()), planned.served_name(prepared.target))
+        facts = AnswerFacts(fresh_id(), int(time.time()), plan.served_name(prepared.target))
         rendered = await self._rendered(api, request, answer, facts, record)
-        return await call.respond(rendered, answer_headers(record))
+        return await exchange.respond(rendered, answer_headers(record))
 
-    async def _dispatched(self, api: TaskApi[Q, A], job: PlannedRequest[Q]) -> tuple[TaskCalls[A], A]:
-        """Return the answer of the first target that gives one, and the calls that gave it. Raises GatewayError."""
-        record, request, team = job.record, job.request, job.team
+    async def _dispatched(self, api: TaskApi[Q, A], exchange: Exchange[Q]) -> tuple[TaskCalls[A], A]:
+        """Return the response of the first target that gives one, and the calls that gave it. Raises GatewayError."""
+        record, request, team = exchange.record, exchange.request, exchange.team
         kept: AnsweredParts[A] = AnsweredParts(lambda part: part.usage)
 
         async def prepare(target: Target) -> TaskCalls[A]:
             work = partial(api.calls, request, target, team.on_unsupported or target.on_unsupported)
-            return await self._threads.run(record.owner, work) if job.heavy else work()
+            return await self._threads.run(record.owner, work) if exchange.heavy else work()
 
         def read(prepared: TaskCalls[A], record: RequestRecord, own: Deadlines, answer: float | None) -> Awaitable[A]:
             return self._caller.answer(prepared, record, own, answer, kept)
 
         try:
-            with job.deadlines:
+            with exchange.deadlines:
                 try:
-                    return await self._dispatcher.answer(job, prepare, read)
+                    return await self._dispatcher.answer(exchange, prepare, read)
                 except BaseException:
                     kept.drop(record)
                     raise

@@ -20,7 +20,6 @@ from providers.request_fields import PROMPT_FIELDS
 from providers.target import Target
 from providers.tasks.pass_on import PassedCall, pass_on
 from providers.unified_request import Operation, Task, UnifiedRequest
-from proxy.conversations.stored_responses import STORING
 from proxy.dispatch.next_deployment import prepared_for
 from proxy.dispatch.prefer_honouring import honouring_first
 from proxy.errors import GatewayError, field_refused
@@ -30,13 +29,12 @@ from proxy.gateway.read_passed import read_passed
 from proxy.gateway.task_apis import TASK_APIS
 from proxy.hedging.hedged_requests import why_never, why_not_first, why_not_hedged
 from proxy.limits.limit import end_user
-from proxy.response_cache.cache_key import why_not
-from proxy.response_cache.lookup import HEADER, is_determined
 from proxy.routing.deployment_load import Idle
-from proxy.routing.resolve_model import Plan, plan, settings_of
+from proxy.routing.request_plan import Plan
+from proxy.routing.resolve_model import plan_for, settings_of
 from proxy.routing.session_load import PlacedSession, Placement, SessionLoad
 from proxy.routing.snapshot import Snapshot, Team
-from proxy.surfaces.registry import SURFACES, PathMatch
+from proxy.surfaces.registry import STORING, SURFACES, PathMatch
 from proxy.surfaces.surface import ReferredIds, StoringSurface
 from proxy.teams.client_keys import permit_extras
 from proxy.teams.limit_outline import RequestLimits, request_limits
@@ -81,15 +79,15 @@ class Trial:
 class Explanation:
     """The course of one request.
 
-    `fallbacks` are the targets used after a failure of a kind for which the table has its own list. `drawn` says that
-    the order of the targets varies between requests; this is one possible order. `error` is status and body of the
-    answer when nothing would be sent, `logged` the code in the log where that differs. `plan` is None when the request
-    is refused before it is planned, `limits` where nothing limits it; a budget may also have it answered by another
-    name, by what is spent then. `plugins` are those of the table that the request would pass; none is called here.
-    `fallbacks_of` is the route at which the fallbacks are written, empty if that is the name itself. `placed` is how
-    the conversation of the request orders the targets (`None`: the name has no affinity), `with_headers` whether the
-    client's headers are known. If the name has second attempts, `unhedged` is why this request has none, as a clause
-    (`None`: it may have one).
+    `fallbacks` are the targets used after a failure of a kind for which the configuration has its own list. `drawn` is
+    set if the order of the targets varies between requests; this is one possible order. `error` is status and body of
+    the response if nothing would be sent, `logged` the code in the log if that differs. `plan` is `None` if the request
+    is refused before it is planned, `limits` if nothing limits it; a budget may also route it to another name,
+    depending on the amount spent then. `plugins` are the configuration's plugins that the request would pass; they are
+    not called here. `fallbacks_of` is the route at which the fallbacks are written, empty if that is the name itself.
+    `placed` is how the conversation of the request orders the targets (`None`: the name has no affinity),
+    `with_headers` whether the client's headers are known. If the name has second attempts, `unhedged` is why this
+    request has no second attempt, as a clause (`None`: it may have one).
     """
 
     path: str
@@ -110,7 +108,7 @@ class Explanation:
 
     @property
     def chosen(self) -> Calls | None:
-        """The calls of the first target that can honour the request; None where nothing would be sent."""
+        """The calls of the first target that can honour the request; `None` if nothing would be sent."""
         if self.error is not None:
             return None
         ready = (each.outcome for each in self.trials if not isinstance(each.outcome, Refusal))
@@ -141,19 +139,6 @@ class Explanation:
         if trials and all(trial.behind for trial in trials):
             return f"{name} would drop {', '.join(trials[0].behind)}"
         return None
-
-    @property
-    def cached(self) -> str:
-        """Whether the answer cache of the name is for this request, as a clause; empty where the name has none."""
-        calls = self.chosen
-        if self.plan is None or self.plan.cache is None or not isinstance(calls, CallPlan):
-            return ""
-        why = "its surface stores answers" if self.surface in STORING else why_not(calls.request)
-        if why is not None:
-            return f"this request's is not, because {why}"
-        if is_determined(calls.request):
-            return "this request's is"
-        return f"this request's is where it says {HEADER}: use, since it sends no temperature of 0"
 
 
 @dataclass(slots=True)
@@ -205,7 +190,7 @@ def explained(
     """
     match = resolve_path(path)
     load = _ObservedIdle()
-    planned: Plan | None = None
+    plan: Plan | None = None
     trials: tuple[Trial, ...] = ()
     fallbacks: dict[FailureKind, tuple[Trial, ...]] = {}
     error: tuple[int, bytes] | None = None
@@ -217,31 +202,31 @@ def explained(
         action = match.action("POST")
         if isinstance(action, Operation):
             request = _RequestBytes(body, headers or {})
-            planned, outcome, size, user, placed, unhedged = _planned_text(snapshot, team, match, action, request, load)
+            plan, outcome, size, user, placed, unhedged = _planned_text(snapshot, team, match, action, request, load)
         elif isinstance(action, Task) and action in TASK_APIS:
-            planned, outcome, size, user = _planned_task(snapshot, team, match, action, body, load)
+            plan, outcome, size, user = _planned_task(snapshot, team, match, action, body, load)
         elif isinstance(action, Task) and action is not Task.TRANSCRIPTIONS:
-            planned, outcome, size, user = _planned_passed(snapshot, team, match, action, body, load)
+            plan, outcome, size, user = _planned_passed(snapshot, team, match, action, body, load)
         else:
             raise NotGenerating(f"{match.path} has no calls that could be shown: it takes a form, or only reads")
-        limits = request_limits(snapshot, team, planned, size, end_user(user))
-        trials = _trials(outcome, planned, planned.targets)
-        for kind, targets in planned.fallbacks.items():
-            fallbacks[kind] = _trials(outcome, planned, targets)
+        limits = request_limits(snapshot, team, plan, size, end_user(user))
+        trials = _trials(outcome, plan, plan.targets)
+        for kind, targets in plan.fallbacks.items():
+            fallbacks[kind] = _trials(outcome, plan, targets)
         _require_one(trials)
     except GatewayError as problem:
         error = match.surface.error(problem.facts)
         logged = problem.logged if problem.logged != problem.facts.code else None
     drawn = load.drawn and len(trials) > 1
-    found = (path, match.surface.name, team.name, planned, drawn, trials, fallbacks, error, logged, limits)
-    fallbacks_of = _fallbacks_of(snapshot, team, planned)
+    found = (path, match.surface.name, team.name, plan, drawn, trials, fallbacks, error, logged, limits)
+    fallbacks_of = _fallbacks_of(snapshot, team, plan)
     known = headers is not None
     return Explanation(*found, placed=placed, unhedged=unhedged, fallbacks_of=fallbacks_of, with_headers=known)
 
 
-def _fallbacks_of(snapshot: Snapshot, team: Team, planned: Plan | None) -> str:
+def _fallbacks_of(snapshot: Snapshot, team: Team, plan: Plan | None) -> str:
     """Return the route at which the fallbacks of a plan are written, empty if it is the one that was asked for."""
-    route = None if planned is None else team.routes.get(planned.asked) or snapshot.routes.get(planned.asked)
+    route = None if plan is None else team.routes.get(plan.asked) or snapshot.routes.get(plan.asked)
     return "" if route is None else settings_of(snapshot, team, route).fallbacks_of
 
 
@@ -255,18 +240,18 @@ def _planned_text(
     request = surface.parse(operation, body, snapshot.default_models.get(surface.name))
     permit_extras(team, request)
     own = SessionLoad(load, team.tenant, len(body), asked.headers, request)
-    planned = plan(snapshot, team, request.model, surface.name, own)
-    size = request_size(request, [*planned.every_target])
-    outcome = partial(_outcome, request, team, own.sent(planned.affinity))
+    plan = plan_for(snapshot, team, request.model, surface.name, own)
+    size = request_size(request, [*plan.every_target])
+    outcome = partial(_outcome, request, team, own.sent(plan.affinity))
     unhedged = why_not_hedged(request, storing=surface.name in STORING)
-    return honouring_first(planned, request, team), outcome, size, request.user, own.placed, unhedged
+    return honouring_first(plan, request, team), outcome, size, request.user, own.placed, unhedged
 
 
 def _planned_task(snapshot: Snapshot, team: Team, match: PathMatch, task: Task, body: bytes, load: Idle) -> _Planned:
     api = TASK_APIS[task]
     request = api.parse(body, snapshot.task_models.get((match.surface.name, task)))
-    planned = plan(snapshot, team, request.model, match.surface.name, load)
-    api.check(planned)
+    plan = plan_for(snapshot, team, request.model, match.surface.name, load)
+    api.check(plan)
     permit_extras(team, request)
 
     def outcome(target: Target) -> Outcome:
@@ -275,12 +260,12 @@ def _planned_task(snapshot: Snapshot, team: Team, match: PathMatch, task: Task, 
         except Refusal as refusal:
             return refusal
 
-    return planned, outcome, (len(body), 0, 1), request.user
+    return plan, outcome, (len(body), 0, 1), request.user
 
 
 def _planned_passed(snapshot: Snapshot, team: Team, match: PathMatch, task: Task, body: bytes, load: Idle) -> _Planned:
     request = read_passed(task, body, snapshot.task_models.get((match.surface.name, task)))
-    planned = plan(snapshot, team, request.model, match.surface.name, load)
+    plan = plan_for(snapshot, team, request.model, match.surface.name, load)
     permit_extras(team, request)
 
     def outcome(target: Target) -> Outcome:
@@ -289,13 +274,13 @@ def _planned_passed(snapshot: Snapshot, team: Team, match: PathMatch, task: Task
         except Refusal as refusal:
             return refusal
 
-    return planned, outcome, (0, 0, 1), request.user
+    return plan, outcome, (0, 0, 1), request.user
 
 
-def _trials(outcome: Callable[[Target], Outcome], planned: Plan, targets: Sequence[Target]) -> tuple[Trial, ...]:
-    dropping = planned.dropping
+def _trials(outcome: Callable[[Target], Outcome], plan: Plan, targets: Sequence[Target]) -> tuple[Trial, ...]:
+    dropping = plan.dropping
     first = next((position for position, target in enumerate(targets) if target in dropping), 0)
-    # Where all of them would drop something, none of them comes after another for it.
+    # If all of them would drop something, no target comes after another for it.
     behind = dropping if first else {}
     return tuple(Trial(target, _served(outcome(target), target), behind.get(target, ())) for target in targets)
 
@@ -337,7 +322,7 @@ def why_dropped(calls: Calls) -> Mapping[str, str]:
 
 
 def _require_one(trials: tuple[Trial, ...]) -> None:
-    """Raise what the gateway answers if nothing would be sent: the first target that it asks is not served, or no
+    """Raise the gateway's error if nothing would be sent: the first target that it calls is not served, or no
     target can honour the request."""
     refusals: list[Refusal] = []
     for each in trials:
@@ -357,8 +342,8 @@ def upstream_headers(sent: UpstreamRequest) -> dict[str, str]:
 
 
 def default_path(surface: str, body: bytes) -> str:
-    """Return the surface's first path for a body of this prompt; that of text completions where it has none, and its
-    first path where the surface has one kind of body alone."""
+    """Return the surface's first path for a body of this prompt; the path of text completions if it has no prompt, and
+    the first path if the surface has one kind of body alone."""
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:

@@ -1,7 +1,7 @@
 """Estimates the tokens of a conversation that no tokenizer can be asked for, for clients that plan by the number.
 
 Rounded up: a client that takes a conversation for shorter than it is learns of its end from an error. Data of media is
-no text, and what vendors take back of thinking unread is not counted.
+no text, and reasoning that vendors take back unread is not counted.
 
 Source: the "Vision" page of Anthropic for the tokens of an image, November 2026. The other numbers are rules of thumb.
 """
@@ -21,7 +21,7 @@ from proxy.limits.token_estimate import DEFAULT_OUTPUT_TOKENS, TEXT_BYTES_PER_TO
 from proxy.teams.team_limiter import RequestSize
 
 BYTES_PER_TOKEN = 3
-"""UTF-8 bytes per token: fewer than of prose, since most of what agents send is code and JSON."""
+"""UTF-8 bytes per token: fewer than of prose, since agents send mostly code and JSON."""
 
 PER_MESSAGE, PER_TOOL = 6, 12
 """Tokens around a message and a tool's definition."""
@@ -95,7 +95,8 @@ def is_short_work(request: UnifiedRequest) -> bool:
 
 
 def _most_sent(request: UnifiedRequest, targets: Sequence[Target]) -> int | None:
-    """Return the client's limit as the target with the greatest limit of its own is sent it; None if it gave none."""
+    """Return the client's limit as sent to the target with the greatest limit of its own; `None` if the client gave no
+    limit."""
     most = request.params.get("max_tokens")
     if most is None:
         return None
@@ -109,8 +110,8 @@ def _held(amount: int, targets: Sequence[Target]) -> int:
 
 
 def _with_members(request: UnifiedRequest, targets: Sequence[Target], size: int, answers: int) -> RequestSize:
-    """Return the size of a request with members that go to vendors as the client wrote them: what they let a vendor
-    generate counts, and what they hold is read with the prompt."""
+    """Return the size of a request with fields that go to vendors unchanged: the tokens that they let a vendor generate
+    count, and their text is read with the prompt."""
     added = [members for members in (request.unknown, request.extra_params) if members]
     size += sum([len(orjson.dumps(members)) for members in added])
     most = _most_sent(request, targets)
@@ -128,7 +129,7 @@ def _with_members(request: UnifiedRequest, targets: Sequence[Target], size: int,
 
 
 def _repeats_prompt(request: UnifiedRequest, target: Target) -> bool:
-    """Return whether each answer of a prompt is a call of its own at a target, which reads the prompt."""
+    """Return whether each choice of a prompt is a call of its own at a target, which reads the prompt."""
     try:
         return not target.dialect.capabilities(request, target)["n"].native
     except Refusal:

@@ -4,13 +4,11 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from typing import Any
 
 from aiohttp import web
 
 from providers.unified_request import Operation, Task
-from proxy.conversations.owner_memory import OwnerMemory
-from proxy.conversations.stored_entries import StoredEntries
-from proxy.conversations.stored_responses import RESPONSE_BYTES, RESPONSE_SECONDS, StoredResponses
 from proxy.deadlines import Deadlines, Phase
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import (
@@ -25,13 +23,12 @@ from proxy.errors import (
 )
 from proxy.gateway.answer_generation import TextGeneration
 from proxy.gateway.answer_task import TaskAnswers
-from proxy.gateway.client_call import ClientCall, ClientCalls, refusal_headers
+from proxy.gateway.client_exchange import ClientExchange, Exchanges
 from proxy.gateway.count_tokens import TokenCounting
-from proxy.gateway.match_path import RequestHead, head_of, resolve_path
+from proxy.gateway.gateway_headers import refusal_headers
+from proxy.gateway.match_path import head_of, resolve_path
 from proxy.gateway.models_list import Catalogue
 from proxy.gateway.pass_on_task import PassThrough
-from proxy.gateway.response_endpoints import ResponseEndpoints
-from proxy.gateway.restore_reasoning import TURN_BYTES, TURN_SECONDS, ReasoningMemory
 from proxy.gateway.task_apis import TASK_APIS
 from proxy.hooks.team_hooks import TeamHooks
 from proxy.ledger.usage_report import UsageResponse
@@ -39,16 +36,15 @@ from proxy.listener.buffered_response import BufferedResponse
 from proxy.listener.health_endpoints import HEALTH_PATHS, health_response
 from proxy.listener.http_connection import path_of
 from proxy.loop_clock import loop_clock
-from proxy.overload.admission_limits import Admission, Admitted
+from proxy.overload.admission_limits import Admission
 from proxy.overload.refusal_responses import RefusalResponses, may_keep_connection
 from proxy.overload.refusing_connection import admit
 from proxy.overload.start_queue import StartQueue
 from proxy.receipt.server_timing import NAMELESS, wants_last
 from proxy.request_outcomes import Receipt
 from proxy.request_record import RequestRecord, fresh_id, request_id
-from proxy.response_cache.lookup import ResponseCache
 from proxy.routing.resolve_model import allowed
-from proxy.routing.snapshot import NO_KEY, CurrentSnapshot, Key, Snapshot, Team
+from proxy.routing.snapshot import NO_KEY, CurrentSnapshot, Snapshot, Team
 from proxy.surfaces.anthropic.models import models_page
 from proxy.surfaces.anthropic.surface import ANTHROPIC
 from proxy.surfaces.registry import PathMatch
@@ -60,19 +56,24 @@ from proxy.telemetry.request_outcomes import record_cancelled, record_refusal
 from proxy.upstream.loop_detection import arrive
 
 BODY_UNREAD = (408, 413, 415)
-"""Statuses of a request whose body was not read, so that its connection cannot be kept."""
+"""Statuses of a request whose body was not read, so that its connection cannot be reused."""
 
 TRACEBACK_EVERY = 1.0
 """Seconds between two tracebacks in the process log. The access log has a line for each failed request."""
 
 
+# Any: each action parses a request of its own type.
+Respond = Callable[[ClientExchange[Any]], Awaitable[web.StreamResponse]]
+"""Responds to a request whose team is known."""
+
+
 class Gateway:
     """Handles the requests of the public listener, within the limits of their teams. `emit` receives each finished
-    record once; `turns` is the memory of what models thought, `responses` that of stored responses, `cache` that of
-    answers, `catalogue` makes the models lists.
+    record once; `generation` responds to requests for text, `counting` counts their tokens, `catalogue` makes the
+    lists of models.
 
-    `on_begin` receives each record once its team is known; `usage` answers for a query string and a team what the team
-    has used; `idle` is set while nothing is in flight.
+    `on_begin` receives each record once its team is known; `usage` returns for a query string and a team the usage of
+    the team; `idle` is set while no request is in flight.
     """
 
     def __init__(
@@ -95,24 +96,20 @@ class Gateway:
         self._log = logging.getLogger("dragoman")
         self._wrong_keys = WrongKeyLimiter()
         self.catalogue = Catalogue(current.since)
-        self.turns = ReasoningMemory(OwnerMemory(self._now, StoredEntries(TURN_BYTES, TURN_SECONDS)))
-        self.responses = StoredResponses(OwnerMemory(self._now, StoredEntries(RESPONSE_BYTES, RESPONSE_SECONDS)))
         self.guard = dispatcher.guard
-        self._calls = ClientCalls(metrics, self._now, dispatcher.guard)
-        self.cache = ResponseCache(self._now, metrics, dispatcher.off_loop.threads, current.now)
-        self._generation = TextGeneration(dispatcher, admission, limits, self.turns, self.responses, self.cache)
+        self._exchanges = Exchanges(metrics, self._now, dispatcher.guard, dispatcher.off_loop.threads)
+        self.generation = TextGeneration(dispatcher, admission, limits)
         tasks = TaskAnswers(dispatcher, limits)
-        passed, counting = PassThrough(dispatcher, limits), TokenCounting(dispatcher, limits)
-        self._actions: Mapping[Action, Callable[[ClientCall], Awaitable[web.StreamResponse]]] = {
+        passed, self.counting = PassThrough(dispatcher, limits), TokenCounting(dispatcher, limits)
+        self._actions: dict[Action, Respond] = {
             ReadAction.MODELS: self._list_models,
             ReadAction.USAGE: self._show_usage,
-            **ResponseEndpoints(self.responses, self._generation, counting, dispatcher).actions(),
             **{task: partial(tasks.answer, task, api) for task, api in TASK_APIS.items()},
             Task.MODERATIONS: partial(passed.answer_json, Task.MODERATIONS),
             Task.TRANSCRIPTIONS: partial(passed.answer_form, Task.TRANSCRIPTIONS),
             Task.SPEECH: partial(passed.answer_json, Task.SPEECH),
             Task.IMAGES: partial(passed.answer_json, Task.IMAGES),
-            CountAction.TOKENS: counting.answer,
+            CountAction.TOKENS: self.counting.answer,
         }
         self._last_traceback = float("-inf")
         self._receipt: Receipt | None = None
@@ -120,7 +117,6 @@ class Gateway:
         self._receipts_of = current.snapshot
         self.on_begin: Callable[[RequestRecord], None] = lambda record: None
         self.usage: Callable[[str, str], Awaitable[UsageResponse]] | None = None
-        self.hooks = TeamHooks()
         self.refusals = RefusalResponses()
         self.ready = True
         self.in_flight = 0
@@ -128,25 +124,38 @@ class Gateway:
         self.idle.set()
 
     @property
+    def hooks(self) -> TeamHooks:
+        """The hooks of requests that begin from now on."""
+        return self._exchanges.hooks
+
+    @hooks.setter
+    def hooks(self, hooks: TeamHooks) -> None:
+        self._exchanges.hooks = hooks
+
+    def serve(self, actions: Mapping[Action, Respond]) -> None:
+        """Respond to these actions too."""
+        self._actions.update(actions)
+
+    @property
     def draining(self) -> bool:
-        """Whether each answer closes its connection, since the process is to end."""
-        return self._calls.draining
+        """Whether each response closes its connection, since the process is to end."""
+        return self._exchanges.draining
 
     @draining.setter
     def draining(self, draining: bool) -> None:
-        self._calls.draining = draining
+        self._exchanges.draining = draining
 
     def use_receipts(self, *, on: bool) -> None:
-        """Send receipts to clients whose requests begin from now on, or send none."""
+        """Send receipts for requests that begin from now on, or send no receipts."""
         self._receipt = NAMELESS if on else None
 
     @property
     def deadlines(self) -> set[Deadlines]:
-        """The deadlines of the requests under way."""
-        return self._calls.deadlines
+        """The deadlines of the requests in flight."""
+        return self._exchanges.deadlines
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request. In every case one record is emitted, and errors have the surface's envelope."""
+        """Respond to one request. In every case one record is emitted, and errors have the surface's envelope."""
         started = self._now()
         head = head_of(http)
         path, surface = head.path, head.match.surface
@@ -161,19 +170,20 @@ class Gateway:
         if not self.in_flight:
             self.idle.clear()
         self.in_flight += 1
+        exchange: ClientExchange[Any] = ClientExchange(self._exchanges, http, head, record, admitted)
         try:
             if not admitted.starts:
                 await self._queue.wait()
                 record.waits().queued = self._now() - started
-            return await self._begin(http, head, record, admitted)
+            return await self._begin(exchange)
         except GatewayError as error:
             return self._error_response(surface, error, record)
         except asyncio.CancelledError:
             record_cancelled(record, self._metrics, http)
             raise
         except MemoryError:
-            return self._error_response(surface, self._calls.overloaded(record, OverloadReason.MEMORY), record)
-        except Exception:  # the outermost handler: no exception of ours may close the connection without an answer
+            return self._error_response(surface, self._exchanges.overloaded(record, OverloadReason.MEMORY), record)
+        except Exception:  # the outermost handler: no exception of ours may close the connection without a response
             self._log_traceback(record)
             return self._error_response(surface, internal_error(), record)
         finally:
@@ -185,18 +195,18 @@ class Gateway:
         if not self.in_flight:
             self.idle.set()
         record.finished = record.finished or self._now()
-        self._calls.end_held(record)
+        self._exchanges.end_held(record)
         if record.unanswered:
             self.guard.call("ledger", record.request_id, record.bill_unanswered)
         if record.receipt is not None:
-            record.receipt = NAMELESS  # else it would keep the table
+            record.receipt = NAMELESS  # else it would keep the configuration
         record.hooks = ()  # else the record would keep plugins that are replaced
         self._emit(record)
         if record.heavy:
             self._dispatcher.off_loop.threads.free(record.heavy)
 
     def refuse(self, http: web.BaseRequest, error: GatewayError) -> BufferedResponse:
-        """Answer a request that its head makes invalid, and record it."""
+        """Respond to a request that its head makes invalid, and record it."""
         path, now = path_of(http), self._now()
         surface = resolve_path(path).surface
         record = RequestRecord(request_id(http.headers), now, surface.name, path, http.remote or "")
@@ -206,36 +216,39 @@ class Gateway:
         return response
 
     def _log_traceback(self, record: RequestRecord) -> None:
-        """Log where a request failed, at a limited rate: a client that finds a fault can repeat it."""
+        """Log the traceback of a failed request, at a limited rate: a client that finds a fault can repeat it."""
         now = self._now()
         if now - self._last_traceback >= TRACEBACK_EVERY:
             self._last_traceback = now
             self._log.exception("request %s failed", record.request_id)
 
-    def _begin(
-        self, http: web.BaseRequest, head: RequestHead, record: RequestRecord, admitted: Admitted
-    ) -> Awaitable[web.StreamResponse]:
-        """Return what answers a request, once its team is known. Raises GatewayError."""
-        match, action, snapshot = head.match, head.action, self._current.snapshot
+    def _begin(self, exchange: ClientExchange[Any]) -> Awaitable[web.StreamResponse]:
+        """Return the response to a request, once its team is known. Raises GatewayError."""
+        head, record, http = exchange.head, exchange.record, exchange.http
+        action, snapshot, key = head.action, self._current.snapshot, NO_KEY
         if action is None:
-            return self._begin_unserved(http, match, record)
-        key = self._identify(snapshot, http, head, record) if snapshot.keys else NO_KEY
+            return self._begin_unserved(http, head.match, record)
+        if snapshot.keys:
+            try:
+                key = key_of(snapshot, head.key_digest(http), self._unix_now())
+            except (WrongKey, ExpiredKey) as refused:
+                raise self._key_refused(refused, record) from None
         team = key.team
         record.team, record.key, record.key_label, record.tags = team.name, key.name, key.label, team.tags
         if head.from_gateway:
             arrive(http.headers)
-        hooks = record.hooks = self.hooks[team.name]
+        hooks = record.hooks = self._exchanges.hooks[team.name, record.surface]
+        exchange.snapshot, exchange.key, exchange.team, exchange.hooks = snapshot, key, team, hooks
         for hook in hooks:
             hook.begun(http, record)
         self.guard.call("watchdog", record.request_id, self.on_begin, record)
-        if (reason := admitted.assign(record.owner)) is not None:
-            raise self._calls.overloaded(record, reason)
-        call = ClientCall(self._calls, http, match, record, admitted, snapshot, team, key, hooks)
+        if (reason := exchange.admitted.assign(record.owner)) is not None:
+            raise self._exchanges.overloaded(record, reason)
         if record.receipt is not None:
             record.receipt = self._receipt_of(snapshot, team, head.receipt)
         if isinstance(action, Operation):
-            return self._generation.answer(call, action)
-        return self._actions[action](call)
+            return self.generation.answer(exchange, action)
+        return self._actions[action](exchange)
 
     def _receipt_of(self, snapshot: Snapshot, team: Team, asked: str | None) -> Receipt:
         """Return the receipt of a team's request whose header asks for it so. Raises GatewayError for an odd word."""
@@ -249,7 +262,7 @@ class Gateway:
     def _begin_unserved(
         self, http: web.BaseRequest, match: PathMatch, record: RequestRecord
     ) -> Awaitable[web.StreamResponse]:
-        """Return what answers a request whose path or method is not served. Raises GatewayError."""
+        """Return the response to a request whose path or method is not served. Raises GatewayError."""
         try:
             match.action(http.method)
         except GatewayError as error:
@@ -262,10 +275,11 @@ class Gateway:
     def _answer_probe(
         self, http: web.BaseRequest, match: PathMatch, record: RequestRecord, facts: ErrorFacts
     ) -> BufferedResponse | None:
-        """Answer what clients probe that is not there; None for anything else. Raises GatewayError for WebSocket."""
+        """Return the response to a path that clients probe; `None` for any other path. Raises GatewayError for
+        WebSocket."""
         if match.path == "/" and http.method == "HEAD":
             # Claude Code's probe, which has no key.
-            return self._calls.response(200, b"", record, {})
+            return self._exchanges.response(200, b"", record, {})
         known = recognize(self._current.snapshot, http.headers, match.surface.key_headers, self._unix_now())
         if known is not None:
             record.team, record.key, record.key_label = known.team.name, known.name, known.label
@@ -273,39 +287,36 @@ class Gateway:
             raise websocket_refused(facts.headers["allow"]) from None
         return None
 
-    def _identify(self, snapshot: Snapshot, http: web.BaseRequest, head: RequestHead, record: RequestRecord) -> Key:
-        """Return the request's key in a table with teams. Raises GatewayError without a valid one."""
-        try:
-            return key_of(snapshot, head.key_digest(http), self._unix_now())
-        except WrongKey as wrong:
-            self._metrics.key_refused("wrong")
-            wait = self._wrong_keys.count(record.client, self._now())
-            record.outcome = "denied"
-            raise (too_many_wrong_keys(wait) if wait else wrong) from None
-        except ExpiredKey as expired:
+    def _key_refused(self, refused: WrongKey | ExpiredKey, record: RequestRecord) -> GatewayError:
+        """Count a request without a valid key, and return the error of its response."""
+        if isinstance(refused, ExpiredKey):
             self._metrics.key_refused("expired")
-            key, team = expired.key, expired.key.team
+            key, team = refused.key, refused.key.team
             record.team, record.key, record.key_label, record.tags = team.name, key.name, key.label, team.tags
-            raise
+            return refused
+        self._metrics.key_refused("wrong")
+        wait = self._wrong_keys.count(record.client, self._now())
+        record.outcome = "denied"
+        return too_many_wrong_keys(wait) if wait else refused
 
-    async def _list_models(self, call: ClientCall) -> BufferedResponse:
-        snapshot, team, match = call.snapshot, call.team, call.match
+    async def _list_models(self, exchange: ClientExchange[Any]) -> BufferedResponse:
+        snapshot, team, match = exchange.snapshot, exchange.team, exchange.match
         if match.tail is None:
             body = await self.catalogue.models(snapshot, team, match.surface)
             if match.surface is ANTHROPIC:
-                body = models_page(body, call.http.query)
+                body = models_page(body, exchange.http.query)
         else:
             body = await self.catalogue.model(snapshot, team, match.surface, match.tail)
-        return self._calls.response(200, body, call.record, {})
+        return self._exchanges.response(200, body, exchange.record, {})
 
-    async def _show_usage(self, call: ClientCall) -> BufferedResponse:
-        """Answer with what the key's team has used: no limit counts it as a request."""
-        if self.usage is None or call.key is NO_KEY:
+    async def _show_usage(self, exchange: ClientExchange[Any]) -> BufferedResponse:
+        """Return the usage of the key's team. No limit counts this as a request."""
+        if self.usage is None or exchange.key is NO_KEY:
             raise usage_unknown()
-        answer = await self.usage(call.http.query_string, call.team.name)
+        answer = await self.usage(exchange.http.query_string, exchange.team.name)
         if answer.message:
             raise usage_refused(answer.status, answer.code, answer.message)
-        return self._calls.response(answer.status, answer.body, call.record, {})
+        return self._exchanges.response(answer.status, answer.body, exchange.record, {})
 
     def _refuse_overloaded(
         self, http: web.BaseRequest, surface: Surface, record: RequestRecord, reason: OverloadReason
@@ -323,7 +334,7 @@ class Gateway:
         facts = error.facts
         status, body = surface.error(facts)
         record_refusal(record, error.logged, status)
-        response = self._calls.response(status, body, record, refusal_headers(record, surface, facts))
+        response = self._exchanges.response(status, body, record, refusal_headers(record, surface, facts))
         if status in BODY_UNREAD:
             response.force_close()
         return response
@@ -335,7 +346,7 @@ class Gateway:
         return response
 
     def end_calls(self) -> None:
-        """End all calls under way because the process ends; streams get an in-band error."""
+        """End all exchanges in flight because the process ends; streams get an in-band error."""
         for deadlines in tuple(self.deadlines):
             deadlines.expire(Phase.DRAIN)
 

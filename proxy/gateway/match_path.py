@@ -1,7 +1,8 @@
-"""Resolves a URL path to its surface and actions, and reads what else the head of a request says to the gateway."""
+"""Resolves a URL path to its surface and actions, and reads the other fields of a head that the gateway needs."""
 
 import re
 from collections.abc import Container
+from typing import Final
 
 from aiohttp import web
 
@@ -14,23 +15,26 @@ from proxy.surfaces.surface import Action
 from proxy.teams.client_keys import key_digest
 from proxy.upstream.loop_detection import HOPS
 
+TIMEOUT_HEADER: Final = "x-request-timeout"
+"""The header with the seconds in which the client wants the response."""
+
 _SLASHES = re.compile(r"/{2,}")
 
 
 class RequestHead:
-    """What a head says to the gateway, read once for all requests with equal heads (`HeadFindings`): most requests of a
-    client differ in nothing but the body and its length, and this would take 6 us of each.
+    """The fields of a head that the gateway reads, read once for all requests with equal heads (`HeadFindings`): most
+    requests of a client differ in nothing but the body and its length, and this would take 6 us of each.
 
-    So it holds nothing that follows from the table or the time: of the key its digest, by which each request finds the
-    team in the table of its own time. `action` is None where the path or the method has none, `given_id` where the
-    client gave no id that is fit for headers and logs; `from_gateway` says that another gateway of this kind has sent
-    it, `aside` that no deployment is called for it. `receipt` is
-    the header that asks for a receipt.
+    So it holds nothing that follows from the configuration or the time: of the key it holds the digest, by which each
+    request finds the team in the current configuration. `action` is `None` if the path or the method is not served,
+    `given_id` if the client gave no id that is fit for headers and logs; `from_gateway` is set if another gateway of
+    this kind has sent it, `aside` if no deployment is called for it. `receipt` is the header that requests a receipt,
+    `timeout` the header with the seconds in which the client wants the response.
     """
 
     __slots__ = (
         *("_digest", "_digested", "action", "aside", "from_gateway", "given_id", "match", "path"),
-        "receipt",
+        *("receipt", "timeout"),
     )
 
     def __init__(self, http: web.BaseRequest, path: str) -> None:
@@ -42,6 +46,7 @@ class RequestHead:
         self.from_gateway = HOPS in headers
         self.given_id = given_id(headers)
         self.receipt = headers.get(RECEIPT_HEADER)
+        self.timeout = headers.get(TIMEOUT_HEADER)
         self._digest: str | None = None
         self._digested = False
 
@@ -54,7 +59,7 @@ class RequestHead:
 
 
 def head_of(http: web.BaseRequest) -> RequestHead:
-    """Return what the head of a request says."""
+    """Return the fields of a request's head that the gateway reads."""
     incoming: Incoming = http  # type: ignore[assignment]  # the listeners make no others
     read = incoming.found.call
     if not isinstance(read, RequestHead):
@@ -63,8 +68,8 @@ def head_of(http: web.BaseRequest) -> RequestHead:
 
 
 def resolve_path(path: str, headers: Container[str] = ()) -> PathMatch:
-    """Return the match of a path as `proxy.listener.http_connection.path_of` gives it; that of an unknown path has no
-    methods. Of a path that several APIs share, the headers tell the client's.
+    """Return the match of a path as `proxy.listener.http_connection.path_of` returns it. The match of an unknown path
+    has no methods. If several APIs share a path, the headers decide.
 
     Repeated slashes collapse, since clients join base URLs carelessly. An escaped slash separates no segments: it is
     part of a name, or the path is unknown.

@@ -1,5 +1,5 @@
 """The models list, rendered once for each team (a key of its own names counts as one) and surface of a snapshot and of
-what vendors' lists have named."""
+the models that vendors' lists have named."""
 
 import asyncio
 import time
@@ -13,7 +13,8 @@ from proxy.discovery.discovered_models import DiscoveredModels, Listed
 from proxy.routing.deployment_load import IDLE
 from proxy.routing.discovered_names import each_discovered
 from proxy.routing.in_service import is_served
-from proxy.routing.resolve_model import Plan, each_visible, whole_plan
+from proxy.routing.request_plan import Plan
+from proxy.routing.resolve_model import each_visible, whole_plan
 from proxy.routing.snapshot import WILDCARD, Snapshot, Team
 from proxy.surfaces.surface import ModelCard, Surface
 
@@ -26,20 +27,20 @@ SLICE: Final = 0.002
 """Seconds for which rendering a list holds the event loop at a time."""
 
 ROUTED: Final = "dragoman"
-"""The owner of a name of the table's own."""
+"""The owner of a name that the configuration defines."""
 
 Known = Mapping[str, Listed]
-"""What vendors' lists have named, by vendor."""
+"""The models that vendors' lists have named, by vendor."""
 
 NONE_KNOWN: Final[Known] = MappingProxyType({})
 
 NOTHING: Final = ListedModel("")
-"""What a vendor's list says of a model that it does not have."""
+"""The entry of a vendor's list for a model that it does not have."""
 
 
 class Catalogue:
     """Renders and caches the lists of the latest snapshot. `since` is the models' `created` (unix s), `now` a clock
-    (s); `discovered` knows the vendors' own lists, where the table has them fetched."""
+    (s); `discovered` has the vendors' own lists, if the configuration has them fetched."""
 
     def __init__(self, since: int, now: Callable[[], float] = time.perf_counter) -> None:
         self._since = since
@@ -65,12 +66,12 @@ class Catalogue:
 
     async def model(self, snapshot: Snapshot, team: Team, surface: Surface, name: str) -> bytes:
         """Return one model. Raises GatewayError for one that the team may not use or that does not exist."""
-        planned = whole_plan(snapshot, team, name, surface.name, IDLE)
-        known = await self._known([target.vendor for target in planned.targets if _of_any_model(target)])
-        return surface.model(self._card(name, planned, known))
+        plan = whole_plan(snapshot, team, name, surface.name, IDLE)
+        known = await self._known([target.vendor for target in plan.targets if _of_any_model(target)])
+        return surface.model(self._card(name, plan, known))
 
     async def _known(self, vendors: Iterable[str]) -> Known:
-        """Return what is known of the vendors' lists, after those of `vendors` that are due."""
+        """Return the known lists of vendors, after fetching the lists of `vendors` that are due."""
         if self.discovered is None:
             return NONE_KNOWN
         await self.discovered.ready(vendors)
@@ -81,9 +82,9 @@ class Catalogue:
         async for name in self._in_slices(each_visible(snapshot, team)):
             if name not in seen:
                 seen.add(name)
-                planned = whole_plan(snapshot, team, name, surface.name, IDLE)
-                if is_served(planned.targets):
-                    yield self._card(name, planned, known)
+                plan = whole_plan(snapshot, team, name, surface.name, IDLE)
+                if is_served(plan.targets):
+                    yield self._card(name, plan, known)
         async for vendor, listed in self._in_slices(_discovered(snapshot, team, known)):
             for name, targets in each_discovered(snapshot, team, vendor, listed.name):
                 if name not in seen and is_served(targets):
@@ -113,13 +114,13 @@ class Catalogue:
         while self._size > MAX_BYTES:
             self._size -= len(self._cached.pop(next(iter(self._cached))))
 
-    def _card(self, name: str, planned: Plan, known: Known) -> ModelCard:
-        owner = ROUTED if planned.by_route else planned.targets[0].vendor
-        return self._card_of(name, owner, planned.targets, [_told(target, known) for target in planned.targets])
+    def _card(self, name: str, plan: Plan, known: Known) -> ModelCard:
+        owner = ROUTED if plan.by_route else plan.targets[0].vendor
+        return self._card_of(name, owner, plan.targets, [_told(target, known) for target in plan.targets])
 
     def _card_of(self, name: str, owner: str, targets: Sequence[Target], told: Sequence[ListedModel]) -> ModelCard:
-        """Return the card of a name that stands for these targets, of which vendors' lists say `told`: what holds for
-        whichever of them answers."""
+        """Return the card of a name that stands for these targets, with the entries `told` of vendors' lists: the facts
+        that hold for each of the targets."""
         each = [*zip(targets, told, strict=True)]
         window = _smallest([target.context_window or listed.window for target, listed in each])
         max_output = _smallest([target.max_output_tokens or listed.max_output for target, listed in each])
@@ -128,7 +129,7 @@ class Catalogue:
 
 
 def _told(target: Target, known: Known) -> ListedModel:
-    """Return what the vendor's own list says of a target's model."""
+    """Return the entry of the vendor's own list for a target's model."""
     if not _of_any_model(target):
         return NOTHING
     return known.get(target.vendor, {}).get(target.upstream_model, NOTHING)
@@ -151,6 +152,6 @@ def _sees(team: Team, vendor: str) -> bool:
 
 
 def _smallest(sizes: Sequence[int | None]) -> int | None:
-    """Return the smallest, None unless all are known."""
+    """Return the smallest value; `None` unless all are known."""
     known = [size for size in sizes if size is not None]
     return min(known) if len(known) == len(sizes) else None

@@ -1,6 +1,6 @@
-"""Answers requests that go on as they came, such as transcriptions and images: routed, tried again, relayed.
+"""Responds to requests that are passed on unchanged, such as transcriptions and images: routed, retried, relayed.
 
-Neither the request's files nor the answer are held in memory, and nothing of them is read but the model's name.
+Neither the request's files nor the response are held in memory, and only the model's name is read of them.
 """
 
 import asyncio
@@ -20,7 +20,6 @@ from providers.tasks.pass_on import PassedCall, PassedForm, PassedRequest, pass_
 from providers.tasks.passed_events import EventWatch, watch_events
 from providers.unified_request import Task
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
-from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import (
     ErrorFacts,
@@ -31,13 +30,9 @@ from proxy.errors import (
     upstream_failed,
 )
 from proxy.forms.spooled_form import FormUpload, SpooledForm, read_form, with_field
-from proxy.gateway.answer_request import (
-    LAST_WRITE,
-    abort_connection,
-    make_job,
-    wait_for_limits,
-)
-from proxy.gateway.client_call import ClientCall, answer_headers
+from proxy.gateway.answer_request import LAST_WRITE, abort_connection, wait_for_limits
+from proxy.gateway.client_exchange import ClientExchange
+from proxy.gateway.gateway_headers import answer_headers
 from proxy.gateway.read_passed import form_boundary, model_of, read_passed, refuse_fields
 from proxy.hooks.request_hook import MOST_CHECKED, BodyCheck, with_hooks
 from proxy.limits.limit import end_user
@@ -57,9 +52,12 @@ _CONTENT_TYPE = re.compile(r"[\x20-\x7e]{1,200}")
 _LENGTH = re.compile(r"[0-9]{1,15}")
 
 
+PassedExchange = ClientExchange[PassedRequest]
+
+
 @dataclass(slots=True, eq=False)
 class _BegunAnswer:
-    """A vendor's 2xx answer of which the first piece has come; empty for an answer without a body."""
+    """A vendor's 2xx response whose first chunk has come; `first` is empty for a response without a body."""
 
     response: "UpstreamResponse | _CheckedResponse"
     first: bytes
@@ -74,50 +72,52 @@ class PassThrough:
         self._threads = dispatcher.off_loop.threads
         self._spooled = FairCounts(SPOOLED_BYTES)
 
-    async def answer_json(self, task: Task, call: ClientCall) -> web.StreamResponse:
-        """Answer a request whose body is a JSON object. Raises GatewayError while nothing has been written."""
-        body = await call.read_body()
-        read = partial(read_passed, task, body, call.default_model(task))
-        heavy = is_heavy(body)
-        return await self._answer(call, await call.parsed(self._threads, read, heavy=heavy), heavy=heavy)
+    async def answer_json(self, task: Task, exchange: PassedExchange) -> web.StreamResponse:
+        """Respond to a request whose body is a JSON object. Raises GatewayError while nothing has been written."""
+        body = await exchange.read_body()
+        exchange.heavy = is_heavy(body)
+        read = partial(read_passed, task, body, exchange.default_model(task))
+        return await self._answer(exchange, await exchange.parsed(read))
 
-    async def answer_form(self, task: Task, call: ClientCall) -> web.StreamResponse:
-        """Answer a request whose body is a form. Raises GatewayError while nothing has been written."""
-        boundary = form_boundary(call.http)
-        room = _Room(call, self._spooled)
+    async def answer_form(self, task: Task, exchange: PassedExchange) -> web.StreamResponse:
+        """Respond to a request whose body is a form. Raises GatewayError while nothing has been written."""
+        http, record = exchange.http, exchange.record
+        boundary = form_boundary(http)
+        room = _Room(exchange, self._spooled)
         form: SpooledForm | None = None
         started = self._dispatcher.now()
         try:
-            form = await read_form(call.http, boundary, "model", room.fill)
-            call.record.client_waited = call.record.waits().upload = self._dispatcher.now() - started
+            form = await read_form(http, boundary, "model", room.fill)
+            record.client_waited = record.waits().upload = self._dispatcher.now() - started
             refuse_fields(form)
-            for hook in call.hooks:
+            for hook in exchange.hooks:
                 hook.form_read(form.cut)
-            if (reason := call.admitted.complete()) is not None:
-                raise call.shared.overloaded(call.record, reason)
+            if (reason := exchange.admitted.complete()) is not None:
+                raise exchange.shared.overloaded(record, reason)
             passed = PassedForm(form.fields, form.content_type, partial(_with_model, form))
             stream = str(form.fields.get("stream", "")).lower() in _TRUE
-            request = PassedRequest(task, model_of({**form.fields}, call.default_model(task)), passed, stream)
-            return await self._answer(call, request, heavy=True)
+            exchange.heavy = True
+            model = model_of({**form.fields}, exchange.default_model(task))
+            return await self._answer(exchange, PassedRequest(task, model, passed, stream))
         finally:
             room.leave()
             if form is not None:
                 form.close()
 
-    async def _answer(self, call: ClientCall, request: PassedRequest, *, heavy: bool) -> web.StreamResponse:
-        record, team, request = call.record, call.team, call.for_path(request)
+    async def _answer(self, exchange: PassedExchange, request: PassedRequest) -> web.StreamResponse:
+        record, team, request = exchange.record, exchange.team, exchange.for_path(request)
         record.asked, record.stream, record.user = request.model, request.stream, end_user(request.user)
-        request = await with_hooks(record, request, call.hooks, heavy=heavy)
-        checks = [check for hook in call.hooks if (check := hook.body_check(request.task)) is not None]
+        exchange.request = request = await with_hooks(record, request, exchange.hooks, heavy=exchange.heavy)
+        checks = [check for hook in exchange.hooks if (check := hook.body_check(request.task)) is not None]
         if checks and may_stream(request):
             raise invalid_request((FieldProblem(("stream",), _UNCHECKED_STREAM, "unsupported_parameter"),))
-        planned = call.plan(request.model, self._dispatcher.load)
+        exchange.plan_task(request.model, self._dispatcher.load)
         permit_extras(team, request)
         # How many tokens a sound or an image takes is known only if the response reports it.
-        if (later := self._limits.admit(call.key, planned, record, _unmeasured)) is not None:
-            await wait_for_limits(call, planned, request.timeout, later)
-        job = make_job(call, planned, request, heavy=heavy)
-        return await _Exchange(self._dispatcher, call, job, checks).run()
+        if (later := self._limits.admit(exchange.key, exchange.plan, record, _unmeasured)) is not None:
+            await wait_for_limits(exchange, later)
+        exchange.set_deadlines()
+        return await _PassedResponse(self._dispatcher, exchange, checks).run()
 
 
 _UNCHECKED_STREAM: Final = (
@@ -125,14 +125,14 @@ _UNCHECKED_STREAM: Final = (
 )
 _STREAMED: Final = "The upstream streamed a transcription that has to be checked whole."
 _EVENTS: Final = ("text/event-stream", "application/x-ndjson", "application/jsonl")
-"""Types of answers that come in pieces, in which a text may be split anywhere."""
+"""Types of responses that come in chunks, in which a text may be split anywhere."""
 
 _TRUE: Final = frozenset({"true", "1", "on", "yes", "t", "y"})
-"""What engines with pydantic 2 take for true in a form, in any case of letters."""
+"""Words that engines with pydantic 2 take for true in a form, in any case of letters."""
 
 
 def may_stream(request: PassedRequest) -> bool:
-    """Return whether a vendor may answer a request with a stream. Of a form any value but `false` counts: engines
+    """Return whether a vendor may respond to a request with a stream. Of a form any value but `false` counts: engines
     differ in which words they take for true."""
     if not isinstance(request.content, PassedForm):
         return request.stream
@@ -142,12 +142,12 @@ def may_stream(request: PassedRequest) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _CheckedResponse:
-    """A vendor's response whose body has been read, and is another one now. See UpstreamResponse."""
+    """A vendor's response whose body has been read, checked and perhaps changed."""
 
     headers: Mapping[str, str]
 
     async def read(self) -> bytes:
-        """See UpstreamResponse."""
+        """Return the end of the body, all of which has been read."""
         return b""
 
 
@@ -161,34 +161,32 @@ def _with_model(form: SpooledForm, model: str) -> FormUpload:
 
 @dataclass(slots=True, eq=False)
 class _Room:
-    """What one client's form takes of memory and disk."""
+    """The memory and disk that one client's form takes."""
 
-    call: ClientCall
+    exchange: PassedExchange
     spooled: FairCounts
     _held: int = 0
 
     def fill(self, received: int, in_memory: int) -> None:
-        """Count the bytes received, and those of them in memory. Raises GatewayError where they are too many beside
-        those of others."""
-        owner = self.call.record.owner
+        """Count the bytes received, and how many of them are in memory. Raises GatewayError if they are too many beside
+        the bytes of others."""
+        owner = self.exchange.record.owner
         self.spooled.add(owner, received - self._held)
         self._held = received
-        if not self.spooled.fits(owner) or not self.call.admitted.hold_body(in_memory):
-            raise self.call.shared.overloaded(self.call.record, OverloadReason.BODY_BYTES)
+        if not self.spooled.fits(owner) or not self.exchange.admitted.hold_body(in_memory):
+            raise self.exchange.shared.overloaded(self.exchange.record, OverloadReason.BODY_BYTES)
 
     def leave(self) -> None:
-        """Count nothing any more."""
-        self.spooled.add(self.call.record.owner, -self._held)
+        """Stop counting the bytes of the form."""
+        self.spooled.add(self.exchange.record.owner, -self._held)
 
 
 @dataclass(slots=True, eq=False)
-class _Exchange:
-    """One planned request from its dispatch to the end of its answer, which is relayed as it comes, or once it has
-    passed `checks`."""
+class _PassedResponse:
+    """The response to one planned request, which is relayed as it comes, or once it has passed `checks`."""
 
     dispatcher: Dispatcher
-    call: ClientCall
-    job: PlannedRequest[PassedRequest]
+    exchange: PassedExchange
     checks: Sequence[BodyCheck] = ()
     _response: web.StreamResponse | None = None
     _events: bool = False
@@ -196,11 +194,13 @@ class _Exchange:
     _usage: UsageWatch | None = None
 
     async def run(self) -> web.StreamResponse:
-        record, deadlines = self.call.record, self.job.deadlines
+        exchange = self.exchange
+        record, deadlines = exchange.record, exchange.deadlines
         try:
             with deadlines:
-                async with self.dispatcher.opened(self.job, self._prepare, self._open) as (call, answer):
-                    timeouts = call.target.timeouts
+                opening = self.dispatcher.opened(exchange, self._prepare, self._open)
+                async with await opening as (prepared, answer):
+                    timeouts = prepared.target.timeouts
                     deadlines.commit(timeouts.idle, timeouts.progress, timeouts.stream)
                     if self.checks:
                         answer = await self._checked(answer)
@@ -215,28 +215,29 @@ class _Exchange:
         except (UpstreamError, DeadlinePassed) as error:
             await self._end_failed(error)
         except ConnectionError:
-            record_client_gone(record, self.call.shared.metrics)
+            record_client_gone(record, self.exchange.shared.metrics)
         except asyncio.CancelledError:
-            record_cancelled(record, self.call.shared.metrics, self.call.http)
+            record_cancelled(record, self.exchange.shared.metrics, self.exchange.http)
             raise
         finally:
             record.usage = None if self._usage is None else self._usage.usage()
             if self._response is not None and not record.finished and record.outcome == "ok":
-                self.call.shared.metrics.abort("gateway", "internal_error", record.model)
+                self.exchange.shared.metrics.abort("gateway", "internal_error", record.model)
                 await self._break(internal_error().facts)
-        # Without a response the client left before the head could be written; what is returned is not sent.
+        # Without a response the client left before the head could be written; the returned one is not sent.
         return self._response or web.Response(status=499)
 
     async def _prepare(self, target: Target) -> PassedCall:
-        job = self.job
-        work = partial(pass_on, job.request, target)
-        return await self.dispatcher.off_loop.threads.run(job.record.owner, work) if job.heavy else work()
+        exchange = self.exchange
+        work = partial(pass_on, exchange.request, target)
+        threads = self.dispatcher.off_loop.threads
+        return await threads.run(exchange.record.owner, work) if exchange.heavy else work()
 
     @asynccontextmanager
     async def _open(
         self, prepared: PassedCall, record: RequestRecord, deadlines: Deadlines
     ) -> AsyncIterator[_BegunAnswer]:
-        """Send the call, and yield its answer with the first piece of the body; closed on leaving."""
+        """Send the call, and yield its response with the first chunk of the body; closed on leaving."""
         before = self.dispatcher.now()
         try:
             response = await self.dispatcher.calls.send(prepared.sent, record)
@@ -255,17 +256,17 @@ class _Exchange:
         try:
             chunk = await response.read()
         finally:
-            self.call.record.note_waited(self.dispatcher.now() - before)
+            self.exchange.record.note_waited(self.dispatcher.now() - before)
         if self._usage is not None:
             self._usage.see(chunk)
         return chunk
 
     async def _checked(self, answer: _BegunAnswer) -> _BegunAnswer:
-        """Return an answer as the checks leave it, once all of it has come. Raises UpstreamError and GatewayError."""
+        """Return a response as the checks leave it, once all of it has come. Raises UpstreamError and GatewayError."""
         kind = answer.response.headers.get("content-type", "")
         if kind.strip().lower().startswith(_EVENTS):
-            # Not the deployment's failure: the form may have made it stream, which its client wrote.
-            self.call.record.outcome = "upstream_error"
+            # Not the deployment's failure: the client's form may have requested the stream.
+            self.exchange.record.outcome = "upstream_error"
             raise upstream_failed(Failure(FailureKind.MALFORMED, _STREAMED))
         body, piece = bytearray(), answer.first
         while piece:
@@ -276,24 +277,24 @@ class _Exchange:
             piece = await self._read(answer.response)
         checked = bytes(body)
         for check in self.checks:
-            checked = await check(kind, checked, self.call.record)
+            checked = await check(kind, checked, self.exchange.record)
         return _BegunAnswer(_CheckedResponse({"content-type": kind, "content-length": str(len(checked))}), checked)
 
     async def _begin(self, answer: "UpstreamResponse | _CheckedResponse") -> web.StreamResponse:
-        """Write the head of the answer: the type and length of the vendor's, and our own headers."""
+        """Write the head of the response: the type and length of the vendor's, and our own headers."""
         kind = answer.headers.get("content-type", "")
         self._events = kind.startswith("text/event-stream")
         headers = {"Content-Type": kind if _CONTENT_TYPE.fullmatch(kind) else "application/octet-stream"}
         length = answer.headers.get("content-length", "")
         if _LENGTH.fullmatch(length):
             headers["Content-Length"] = length
-        record = self.call.record
-        return await self.call.begin_stream({**headers, **answer_headers(record), **stream_header(record)})
+        record = self.exchange.record
+        return await self.exchange.begin_stream({**headers, **answer_headers(record), **stream_header(record)})
 
     async def _relay(self, answer: _BegunAnswer, response: web.StreamResponse) -> None:
-        """Relay the body. Raises UpstreamError where it breaks off, or ends before its last event."""
-        deadlines, record, now = self.job.deadlines, self.call.record, self.dispatcher.now
-        watch = watch_events(self.job.request.task) if self._events else None
+        """Relay the body. Raises UpstreamError if it breaks off, or ends before its last event."""
+        deadlines, record, now = self.exchange.deadlines, self.exchange.record, self.dispatcher.now
+        watch = watch_events(self.exchange.request.task) if self._events else None
         piece = answer.first
         while piece:
             if watch is not None:
@@ -310,20 +311,20 @@ class _Exchange:
             raise fail(FailureKind.TRUNCATED, "The upstream ended the stream before its last event.")
 
     def _renew(self, piece: bytes, watch: EventWatch | None) -> None:
-        """Renew the limits after bytes from the vendor: that of content only if there was some. Some vendors send pings
-        or white space while they generate nothing."""
+        """Renew the limits after bytes from the vendor: the limit of content only if there was some. Some vendors send
+        pings or white space while they generate nothing."""
         if watch.content if watch is not None else not piece.isspace():
-            self.job.deadlines.advance()
+            self.exchange.deadlines.advance()
         else:
-            self.job.deadlines.touch()
+            self.exchange.deadlines.touch()
 
     async def _end_failed(self, error: UpstreamError | DeadlinePassed) -> None:
-        """Report a failure: as an error where nothing has been written, else by an answer that visibly breaks off.
+        """Report a failure: as an error if nothing has been written, else by a response that visibly breaks off.
         Raises GatewayError."""
-        record, metrics = self.call.record, self.call.shared.metrics
+        record, metrics = self.exchange.record, self.exchange.shared.metrics
         if isinstance(error, DeadlinePassed) and error.phase is Phase.CLIENT:
             record_client_gone(record, metrics)
-            abort_connection(self.call.http)
+            abort_connection(self.exchange.http)
             return
         failed = upstream_failed(record_failure(record, error), len(record.attempts))
         if self._response is None:
@@ -332,15 +333,15 @@ class _Exchange:
         await self._break(failed.facts)
 
     async def _break(self, facts: ErrorFacts) -> None:
-        """End a committed answer so that it looks broken: events end with one that holds the error, and no body has its
-        end."""
-        self.call.record.code = facts.code
+        """End a committed response so that it looks broken: events end with one that holds the error, and no body has
+        its end."""
+        self.exchange.record.code = facts.code
         try:
-            # Within an event there is no place for another one.
+            # Another event cannot be written within an event.
             if self._response is not None and self._events and self._between_events:
                 async with asyncio.timeout(LAST_WRITE):
-                    await self._response.write(b"data: %b\n\n" % self.call.surface.error(facts)[1])
+                    await self._response.write(b"data: %b\n\n" % self.exchange.surface.error(facts)[1])
         except (ConnectionError, TimeoutError):
-            self.call.record.outcome = "client_gone"
+            self.exchange.record.outcome = "client_gone"
         finally:
-            abort_connection(self.call.http)
+            abort_connection(self.exchange.http)

@@ -46,7 +46,7 @@ def form_boundary(http: web.BaseRequest) -> str:
 
 
 def refuse_fields(form: SpooledForm) -> None:
-    """Raise GatewayError for fields of the gateway's own, which no form may have, and for those that are read by the
+    """Raise GatewayError for fields of the gateway's own, which no form may have, and for fields that are read by the
     vendor in another way than here."""
     for name in _GATEWAY:
         if name in form.fields:

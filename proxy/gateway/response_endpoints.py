@@ -1,8 +1,8 @@
 """The endpoints of stored responses: one response, its deletion, its input items, the count of a prompt's tokens, and
-what is not served.
+the actions that are refused.
 
 Sources: OpenAI OpenAPI 2.3.0 (`getResponse`, `deleteResponse`, `listInputItems`), openai-python 3.54.0 and openai-node
-6.49.0, November 2026. Input items are those of the whole conversation before the answer, earlier answers included, as
+6.49.0, November 2026. Input items are all items of the conversation before the response, earlier responses included, as
 Alibaba documents it for the same API (Model Studio, "List input items", November 2026).
 """
 
@@ -14,13 +14,14 @@ import orjson
 from aiohttp import web
 
 from providers.json_types import JsonObject
-from providers.unified_request import Operation
+from providers.unified_request import Operation, UnifiedRequest
+from proxy.conversations.owner_memory import owner_of
 from proxy.conversations.response_entries import StoredData, answer_in, items_of, read_chain
 from proxy.conversations.stored_responses import StoredResponses
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import FieldProblem, GatewayError, invalid_request, operation_not_served, response_not_found
 from proxy.gateway.answer_generation import TextGeneration
-from proxy.gateway.client_call import ClientCall
+from proxy.gateway.client_exchange import ClientExchange
 from proxy.gateway.count_tokens import TokenCounting
 from proxy.surfaces.request.heavy_body import is_heavy
 from proxy.surfaces.surface import Action, ReferredIds, StoredAction
@@ -33,11 +34,11 @@ _TRUE: Final = ("true", "1")
 
 T = TypeVar("T")
 
-Answer = Callable[[ClientCall], Awaitable[web.StreamResponse]]
+Answer = Callable[[ClientExchange[UnifiedRequest]], Awaitable[web.StreamResponse]]
 
 
 class ResponseEndpoints:
-    """Answers the calls about stored responses."""
+    """Responds to requests about stored responses."""
 
     def __init__(
         self, responses: StoredResponses, generation: TextGeneration, counting: TokenCounting, dispatcher: Dispatcher
@@ -48,7 +49,7 @@ class ResponseEndpoints:
         self._threads = dispatcher.off_loop.threads
 
     def actions(self) -> Mapping[Action, Answer]:
-        """Return what answers each action."""
+        """Return the function that responds to each action."""
         return {
             StoredAction.RETRIEVE: self._retrieve,
             StoredAction.DELETE: self._delete,
@@ -63,43 +64,47 @@ class ResponseEndpoints:
             StoredAction.INPUT_TOKENS: self._input_tokens,
         }
 
-    async def _retrieve(self, call: ClientCall) -> web.StreamResponse:
-        query = call.http.query
+    async def _retrieve(self, exchange: ClientExchange[UnifiedRequest]) -> web.StreamResponse:
+        query = exchange.http.query
         if query.get("stream", "").lower() in _TRUE:
             raise _unsupported("stream", "A stored response is not streamed again; retrieve it without 'stream'.")
-        name = call.match.tail or ""
-        data = await self._responses.get(call.stored_for, name)
-        call.hold_more(len(data))
-        body = await self._run(call, partial(answer_in, name, data), heavy=is_heavy(data))
+        name = exchange.match.tail or ""
+        data = await self._responses.get(owner_of(exchange.record), name)
+        exchange.hold_more(len(data))
+        body = await self._run(exchange, partial(answer_in, name, data), heavy=is_heavy(data))
         if body is None:
             raise response_not_found(name)
-        return await call.respond(body, _leaving_include_out(call))
+        return await exchange.respond(body, _leaving_include_out(exchange))
 
-    async def _delete(self, call: ClientCall) -> web.StreamResponse:
-        name = call.match.tail or ""
-        await self._responses.delete(call.stored_for, name)
-        return await call.respond(orjson.dumps({"id": name, "object": "response", "deleted": True}), {})
+    async def _delete(self, exchange: ClientExchange[UnifiedRequest]) -> web.StreamResponse:
+        name = exchange.match.tail or ""
+        await self._responses.delete(owner_of(exchange.record), name)
+        return await exchange.respond(orjson.dumps({"id": name, "object": "response", "deleted": True}), {})
 
-    async def _input_items(self, call: ClientCall) -> web.StreamResponse:
-        query, owner, name = call.http.query, call.stored_for, call.match.tail or ""
+    async def _input_items(self, exchange: ClientExchange[UnifiedRequest]) -> web.StreamResponse:
+        query, owner, name = exchange.http.query, owner_of(exchange.record), exchange.match.tail or ""
         if "before" in query:
             raise _unsupported("before", "A list has no 'before'; use 'after' and 'order'.")
         await self._responses.get(owner, name)
         chain = await self._responses.recall(owner, ReferredIds(previous=name))
-        call.hold_more(chain.size)
+        exchange.hold_more(chain.size)
         listed = partial(_page, chain, query.get("after"), _limit(query.get("limit")), _descends(query.get("order")))
-        return await call.respond(await self._run(call, listed, heavy=chain.heavy), _leaving_include_out(call))
+        return await exchange.respond(
+            await self._run(exchange, listed, heavy=chain.heavy), _leaving_include_out(exchange)
+        )
 
-    async def _input_tokens(self, call: ClientCall) -> web.StreamResponse:
-        request, heavy = await self._generation.read(call, Operation.CHAT)
-        tokens, headers = await self._counting.count(call, request, heavy=heavy)
-        return await call.respond(orjson.dumps({"object": "response.input_tokens", "input_tokens": tokens}), headers)
+    async def _input_tokens(self, exchange: ClientExchange[UnifiedRequest]) -> web.StreamResponse:
+        request = await self._generation.read(exchange, Operation.CHAT)
+        tokens, headers = await self._counting.count(exchange, request)
+        return await exchange.respond(
+            orjson.dumps({"object": "response.input_tokens", "input_tokens": tokens}), headers
+        )
 
-    async def _run(self, call: ClientCall, work: Callable[[], T], *, heavy: bool) -> T:
-        return await self._threads.run(call.record.owner, work) if heavy else work()
+    async def _run(self, exchange: ClientExchange[UnifiedRequest], work: Callable[[], T], *, heavy: bool) -> T:
+        return await self._threads.run(exchange.record.owner, work) if heavy else work()
 
 
-async def _refuse(why: str, call: ClientCall) -> web.StreamResponse:
+async def _refuse(why: str, exchange: ClientExchange[UnifiedRequest]) -> web.StreamResponse:
     raise operation_not_served(why)
 
 
@@ -133,11 +138,11 @@ def _descends(order: str | None) -> int:
     return 1 if order == "asc" else -1
 
 
-def _leaving_include_out(call: ClientCall) -> Mapping[str, str]:
-    """Return the headers of an answer: a response is stored as it was answered, so nothing can be included later."""
-    if not any(name in call.http.query for name in ("include", "include[]")):
+def _leaving_include_out(exchange: ClientExchange[UnifiedRequest]) -> Mapping[str, str]:
+    """Return the headers of a response: it is stored as the client got it, so nothing can be included later."""
+    if not any(name in exchange.http.query for name in ("include", "include[]")):
         return {}
-    call.record.dropped = ("include",)
+    exchange.record.dropped = ("include",)
     return {"x-dragoman-dropped": "include"}
 
 

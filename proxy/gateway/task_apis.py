@@ -1,4 +1,4 @@
-"""The tasks that are translated, each with its parser, its calls and its renderer; what serves and explains them."""
+"""The tasks that are translated, each with its parser, its calls and its renderer, for serving and for a dry run."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from providers.tasks.forms.prepare_task import embeddings_calls, rerank_calls
 from providers.tasks.rerank import Ranking, RerankRequest
 from providers.tasks.task_draft import TaskRequest, profile_of
 from providers.unified_request import Task
-from proxy.dispatch.attempt_loop import ClientRequest
+from proxy.dispatch.exchange import ClientRequest
 from proxy.errors import FieldProblem, invalid_request
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.surfaces.surface import AnswerFacts
 from proxy.surfaces.tasks.embeddings import parse_embeddings, render_embeddings
 from proxy.surfaces.tasks.rerank import parse_rerank, render_rerank
@@ -33,35 +33,35 @@ class ClientTask(ClientRequest, TaskRequest, Protocol):
 
 
 class TaskAnswer(Protocol):
-    """The answer to a task."""
+    """The response to a task."""
 
     @property
     def usage(self) -> Usage | None:
-        """What the vendor counted, None where that is not known."""
+        """The vendor's usage; `None` if it is unknown."""
 
 
 Q = TypeVar("Q", bound=ClientTask)
 A = TypeVar("A", bound=TaskAnswer)
 
 
-def anywhere(planned: Plan) -> None:
+def anywhere(plan: Plan) -> None:
     """Let a task go to any target of its plan."""
 
 
-def in_one_space(planned: Plan) -> None:
+def in_one_space(plan: Plan) -> None:
     """Raise GatewayError for a plan over models whose vectors need not be comparable: a fallback among them would mix
-    up, in silence, what the client stores.
+    up, in silence, the vectors that the client stores.
 
-    Models of vendors without embeddings make none. Equal names at two vendors prove nothing: Azure's are those of
+    Models of vendors without embeddings do not count. Equal names at two vendors prove nothing: Azure's are names of
     deployments, and engines differ in pooling and precision."""
-    if planned.same_space:
+    if plan.same_space:
         return
-    able = (target for target in planned.every_target if Task.EMBEDDINGS in profile_of(target).tasks)
+    able = (target for target in plan.every_target if Task.EMBEDDINGS in profile_of(target).tasks)
     models = tuple(dict.fromkeys(f"{target.vendor}/{target.model}" for target in able))
     if len(models) <= 1:
         return
     message = (
-        f"'{planned.asked}' stands for several models ({', '.join(models)}), whose vectors need not be comparable. "
+        f"'{plan.asked}' stands for several models ({', '.join(models)}), whose vectors need not be comparable. "
         "Ask for one of them; where they are comparable, the operator says so with 'same_space: true' at the route."
     )
     raise invalid_request((FieldProblem(("model",), message),))
@@ -69,10 +69,10 @@ def in_one_space(planned: Plan) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskApi(Generic[Q, A]):
-    """One task. `parse` gets a body and the model of those that name none; `inputs` is the field whose size a vendor
-    may refuse. `calls` may raise Refusal, `parse` and `check` GatewayError; `size` is how many numbers an answer has,
-    which rendering takes time for. `repeats` is how many characters of a request the model reads again, beside its
-    body."""
+    """One task. `parse` takes a body and the default for a body that names no model; `inputs` is the field whose size a
+    vendor may refuse. `calls` may raise Refusal, `parse` and `check` GatewayError; `size` is how many numbers a
+    response has, which rendering takes time for. `repeats` is how many characters of a request the model reads again,
+    beside its body."""
 
     inputs: str
     parse: Callable[[bytes, str | None], Q]
@@ -107,5 +107,5 @@ RERANK: TaskApi[RerankRequest, Ranking] = TaskApi(
     "documents", parse_rerank, anywhere, rerank_calls, render_rerank, _places, _query
 )
 
-# Any: each task has types of its own, which whoever takes one out of the table does not tell apart.
+# Any: each task has types of its own, which a look-up does not distinguish.
 TASK_APIS: Mapping[Task, TaskApi[Any, Any]] = {Task.EMBEDDINGS: EMBEDDINGS, Task.RERANK: RERANK}

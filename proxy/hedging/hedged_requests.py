@@ -65,9 +65,9 @@ def _permits(target: Target) -> bool:
     return target.retries.safety == "safe" and target.retries.attempts > 1
 
 
-def why_not_first(plan: CallPlan) -> str | None:
+def why_not_first(prepared: CallPlan) -> str | None:
     """Return the reason why a request, as prepared for its first deployment, has no second attempt, as a clause;
     `None` if it may have one."""
-    if len(plan.calls) != 1:
+    if len(prepared.calls) != 1:
         return SEVERAL
-    return None if _permits(plan.target) else NO_SECOND
+    return None if _permits(prepared.target) else NO_SECOND

@@ -6,11 +6,12 @@ from typing import Final, Protocol, TypeVar
 from aiohttp import web
 
 from providers.completion import Completion
+from providers.target import Target
 from providers.unified_request import Task, UnifiedRequest
-from proxy.dispatch.attempt_loop import ClientRequest
+from proxy.dispatch.exchange import ClientRequest
 from proxy.dispatch.text_answers import TextAnswers
 from proxy.request_record import RequestRecord
-from proxy.surfaces.surface import Renderer
+from proxy.surfaces.surface import ReferredIds, Renderer, RequestContext
 from proxy.upstream.vendor_stream import Stream
 
 
@@ -25,14 +26,46 @@ class AskedRequest(ClientRequest, Protocol):
 Q = TypeVar("Q", bound=AskedRequest)
 
 BodyCheck = Callable[[str, bytes, RequestRecord], Awaitable[bytes]]
-"""Returns the body that is sent in the place of one with this content type. Raises UpstreamError and GatewayError."""
+"""Returns the body that is sent instead of one with this content type. Raises UpstreamError and GatewayError."""
 
 MOST_CHECKED: Final = 8 * 2**20
 """Bytes of a body that is checked, and held back until then."""
 
 
+class RecalledContext(Protocol):
+    """The stored responses and items that a body refers to. `session` is the number of their conversation, if known."""
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+
+    @property
+    def heavy(self) -> bool:
+        """Whether reading it may block the event loop for more than a few ms."""
+
+    @property
+    def session(self) -> int | None:
+        """The number of the conversation that the request continues; `None` if it is unknown."""
+
+    def completed(self, context: RequestContext) -> RequestContext:
+        """Return a context with the stored responses and items. Raises GatewayError if they cannot be read."""
+
+
+class ContextSource(Protocol):
+    """Finds the stored responses and items that bodies refer to."""
+
+    @property
+    def stores(self) -> bool:
+        """Whether the operator lets responses be stored."""
+
+    async def recall(self, record: RequestRecord, referred: ReferredIds) -> RecalledContext:
+        """Return the stored responses and items of a request's owner with these ids. Raises GatewayError if the
+        response that the request continues is not there."""
+
+
 class RequestHook:
-    """The part of one feature. A feature overrides the methods that it needs; the methods of this class change nothing.
+    """The part of one feature in requests: in all of a team, or in one, whose state the hook then holds. A feature
+    overrides the methods that it needs; the methods of this class change nothing.
 
     They are called in the order in which they stand here. A method that only observes returns nothing, and guards
     itself by `proxy.telemetry.observer_guard`: a fault in it changes no response. If another method raises
@@ -50,11 +83,23 @@ class RequestHook:
     def form_read(self, cut: Collection[str]) -> None:
         """Refuse a form if these fields, which were cut when it was read, must be read whole. Raises GatewayError."""
 
+    def context(self) -> ContextSource | None:
+        """Return the source of the stored responses and items that bodies refer to; `None` if the hook has no
+        source."""
+        return None
+
     def parsed(self, record: RequestRecord, request: UnifiedRequest) -> None:
         """Observe a request for text before anything but its form may refuse it."""
 
     def asked(self, record: RequestRecord, request: Q, *, heavy: bool) -> Awaitable[Q] | None:
-        """Return the request that is answered in the place of a parsed one; `None` if that is answered unchanged."""
+        """Return the request that replaces a parsed one; `None` if it stays unchanged."""
+        return None
+
+    def admitted(
+        self, record: RequestRecord, request: UnifiedRequest, *, heavy: bool
+    ) -> Awaitable[UnifiedRequest] | None:
+        """Return the request for text that replaces one that the limits of its team have admitted; `None` if it stays
+        unchanged."""
         return None
 
     def body_check(self, task: Task) -> BodyCheck | None:
@@ -63,22 +108,33 @@ class RequestHook:
         return None
 
     def answers(self, answers: TextAnswers) -> TextAnswers:
-        """Return the object that answers a request for text in the place of `answers`."""
+        """Return the object that responds to a request for text instead of `answers`."""
         return answers
 
-    def answered(self, record: RequestRecord, completion: Completion) -> None:
-        """Observe a non-streaming response before it is rendered."""
+    def answered(
+        self, record: RequestRecord, completion: Completion, target: Target, *, long: bool
+    ) -> Awaitable[None] | None:
+        """Observe a non-streaming response of `target` before it is rendered. Return the work that has to be done
+        first; `None` if there is none. Reading a `long` response blocks the event loop for more than a few ms."""
+        return None
 
-    def streamed(self, record: RequestRecord, stream: Stream) -> Stream:
-        """Return the stream that is relayed in the place of one whose content has begun."""
+    def streamed(self, record: RequestRecord, stream: Stream, target: Target) -> Stream:
+        """Return the stream that is relayed instead of one whose content `target` has begun to send."""
         return stream
 
     def rendered(self, record: RequestRecord, renderer: Renderer) -> Renderer:
-        """Return the renderer of a stream that is used in the place of the surface's."""
+        """Return the renderer of a stream that is used instead of the surface's."""
         return renderer
 
     def ended(self, record: RequestRecord, reason: str) -> None:
         """Observe why a choice of a stream ended."""
+
+    def written(
+        self, record: RequestRecord, renderer: Renderer, body: bytes, *, heavy: bool
+    ) -> Awaitable[bytes] | None:
+        """Return the bytes that are sent instead of the body of a non-streaming response, or of the end of a stream;
+        `None` if these are sent unchanged. `heavy` is set if the request is large."""
+        return None
 
     def shown(self, record: RequestRecord, body: bytes) -> None:
         """Observe the body of a response that is no stream, errors included, before it is sent."""
@@ -101,3 +157,23 @@ async def with_hooks(record: RequestRecord, request: Q, hooks: Iterable[RequestH
         if changing is not None:
             request = await changing
     return request
+
+
+async def with_admitted(
+    record: RequestRecord, request: UnifiedRequest, hooks: Iterable[RequestHook], *, heavy: bool
+) -> UnifiedRequest:
+    """Return an admitted request as hooks leave it. Raises GatewayError if one refuses it."""
+    for hook in hooks:
+        changing = hook.admitted(record, request, heavy=heavy)
+        if changing is not None:
+            request = await changing
+    return request
+
+
+async def with_written(record: RequestRecord, renderer: Renderer, body: bytes, hooks: Hooks, *, heavy: bool) -> bytes:
+    """Return the body of a response, or the end of a stream, as hooks leave it."""
+    for hook in hooks:
+        changing = hook.written(record, renderer, body, heavy=heavy)
+        if changing is not None:
+            body = await changing
+    return body

@@ -1,29 +1,38 @@
-"""The hooks of each team, made of the features that the configuration has: decided once, and not by each request."""
+"""The hooks of requests, made of the features that the configuration has: decided once for each team and API, or for
+each request if its plan has the feature."""
 
 from collections.abc import Callable, Mapping
-from typing import Final, Literal, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
+from providers.unified_request import UnifiedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.hooks.request_hook import Hooks, RequestHook
+from proxy.routing.request_plan import PlanFeature
 
-Feature = Literal["tracing", "plugins", "prompt_texts", "payload_log"]
-"""The features with hooks, in the order in which the hooks of a team are called."""
+Feature = Literal["tracing", "plugins", "prompt_texts", "payload_log", "stored_responses"]
+"""The features with hooks for all requests, in the order in which these hooks are called."""
 
-HookOf = Callable[[str], RequestHook | None]
-"""Returns the hook of a team by its name; `None` if the team does not use the feature."""
+HookOf = Callable[[str, str], RequestHook | None]
+"""Returns the hook of a team, by its name, for requests of a surface, by its name; `None` if the feature has no part in
+them."""
+
+PlanHookOf: TypeAlias = Callable[[Exchange[UnifiedRequest], Mapping[str, str]], RequestHook | None]
+"""Returns the hook of one exchange of text with the headers of its client; `None` if the feature has no part in it."""
 
 _ORDER: Final[tuple[Feature, ...]] = get_args(Feature)
 
 
-class TeamHooks(dict[str, Hooks]):
-    """The hooks of requests by the names of teams; empty for every team until a feature is attached. The hooks of a
-    team are made when they are first looked up. Each request looks them up; a method for it would cost twice as much.
+class TeamHooks(dict[tuple[str, str], Hooks]):
+    """The hooks of requests by the names of team and surface; empty until a feature is attached. They are made when
+    they are first looked up. Each request looks them up; a method for it would cost twice as much.
     """
 
-    __slots__ = ("_features",)
+    __slots__ = ("_features", "_of_plans")
 
     def __init__(self) -> None:
         super().__init__()
         self._features: Mapping[Feature, HookOf] = {}
+        self._of_plans: dict[PlanFeature, PlanHookOf] = {}
 
     def attach(self, feature: Feature, hook_of: HookOf | None) -> None:
         """Use a feature's hooks for requests that begin from now on, instead of its hooks before; `None` detaches the
@@ -32,7 +41,17 @@ class TeamHooks(dict[str, Hooks]):
         self._features = others if hook_of is None else {**others, feature: hook_of}
         self.clear()
 
-    def __missing__(self, team: str) -> Hooks:
-        made = [self._features[name](team) for name in _ORDER if name in self._features]
-        hooks = self[team] = tuple([hook for hook in made if hook is not None])
+    def attach_to_plans(self, feature: PlanFeature, hook_of: PlanHookOf) -> None:
+        """Use a feature's hook for each request that is planned from now on, if its plan has the feature."""
+        self._of_plans[feature] = hook_of
+
+    def of_plan(self, exchange: Exchange[UnifiedRequest], headers: Mapping[str, str]) -> Hooks:
+        """Return the hooks of one exchange by the features of its plan, which are called after its team's hooks."""
+        attached = [self._of_plans[name] for name in exchange.plan.features if name in self._of_plans]
+        made = [hook_of(exchange, headers) for hook_of in attached]
+        return tuple([hook for hook in made if hook is not None])
+
+    def __missing__(self, names: tuple[str, str]) -> Hooks:
+        made = [self._features[name](*names) for name in _ORDER if name in self._features]
+        hooks = self[names] = tuple([hook for hook in made if hook is not None])
         return hooks

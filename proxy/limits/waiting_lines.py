@@ -61,7 +61,7 @@ class WaitingLines:
         self,
         refused: Exceeded,
         patience: float,
-        attempt: Callable[[], Awaitable[Reservation | Exceeded]],
+        reserve: Callable[[], Awaitable[Reservation | Exceeded]],
         slots: Slots | None,
     ) -> Reservation | Exceeded:
         """Wait in the line of the scope that refused for at most `patience` seconds, and return the outcome. `slots`
@@ -82,7 +82,7 @@ class WaitingLines:
             async with asyncio.timeout(patience):
                 await at_front.wait()
                 await line.pause(until_due)
-                return await self._first(line, until, attempt)
+                return await self._first(line, until, reserve)
         except TimeoutError:
             return line.last
         finally:
@@ -95,11 +95,11 @@ class WaitingLines:
                     slots.freed = None
 
     async def _first(
-        self, line: WaitingLine, until: float, attempt: Callable[[], Awaitable[Reservation | Exceeded]]
+        self, line: WaitingLine, until: float, reserve: Callable[[], Awaitable[Reservation | Exceeded]]
     ) -> Reservation | Exceeded:
         """Try again until an attempt succeeds, or cannot succeed before `until`."""
         while True:
-            outcome = await attempt()
+            outcome = await reserve()
             if isinstance(outcome, Reservation):
                 return outcome
             line.last = outcome

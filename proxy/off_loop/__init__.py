@@ -1,1 +1,1 @@
-"""Work that must not hold up the event loop: in threads, and in processes that may be ended."""
+"""Work that must not block the event loop: in threads, and in processes that can be ended."""

@@ -1,7 +1,7 @@
-"""Validate answers against constraints in processes of their own, which are ended when one takes too much.
+"""Validates responses against constraints in separate processes, which are ended if a check takes too much.
 
-Never compiles a client's schema or pattern in this process. The processes are started when they are needed, at most
-MAX_PROCESSES, and ended when they have been idle for a while; no team has more than one of them at a time.
+A client's schema or pattern is never compiled in this process. Processes are started when they are needed, at most
+MAX_PROCESSES, and ended after they have been idle for a while. A team has at most one of them at a time.
 """
 
 import asyncio
@@ -20,29 +20,31 @@ from proxy.off_loop.fair_slots import FairSlots
 MAX_PROCESSES: Final = 2
 
 IDLE_SECONDS: Final = 60.0
-"""A process without a request is ended after this time, at the latest after twice as long."""
+"""Seconds without a request after which a process is ended, at the latest after twice this time."""
 
 WALL_SECONDS: Final = 15.0
-"""Wall time of one request. The limit proper is one of CPU time; this one is for a process that gets none."""
+"""Seconds of wall time for one request. The actual limit is on CPU time; this one is for a process that gets no CPU
+time."""
 
 KEPT_PROBLEMS: Final = 1024
 """Constraints for which the result of compiling them is cached."""
 
 
 class TooCostly(Exception):
-    """A check took more CPU time, memory or stack than allowed; the message says which, as far as it is known."""
+    """The failure if a check took more CPU time, memory or stack than allowed; the message names the cause, as far as
+    it is known."""
 
 
 class CheckFailed(Exception):
-    """No process could be started, or it ended for another reason than its limits."""
+    """The failure if no process could be started, or if it ended for another reason than its limits."""
 
 
 class _EndedBefore(Exception):
-    """The process had ended by itself after its last answer, for the memory that it kept: another one is asked."""
+    """The process had ended by itself after its last response, because of the memory it held; another one is used."""
 
 
 class AnswerChecks:
-    """The checking processes of one gateway process. `aclose` ends them; a check under way then raises TooCostly."""
+    """The checking processes of one gateway process. `aclose` ends them; a check in flight then raises TooCostly."""
 
     def __init__(self) -> None:
         self._slots = FairSlots(MAX_PROCESSES)
@@ -52,9 +54,9 @@ class AnswerChecks:
         self._log = logging.getLogger("dragoman")
 
     async def problem(self, check: AnswerCheck, owner: str) -> str | None:
-        """Return why the constraint cannot be checked, as a clause for the client, or None. Raises CheckFailed.
+        """Return why the constraint cannot be checked, as a clause for the client, or `None`. Raises CheckFailed.
 
-        `owner` is the team, or the client where there are no teams: owners take turns.
+        `owner` is the team, or the client if there are no teams; owners are served in turn.
         """
         if not check.compiled:
             return None
@@ -73,7 +75,7 @@ class AnswerChecks:
         return self._problems[key]
 
     async def breach(self, check: AnswerCheck, text: str, owner: str) -> str | None:
-        """Return why a text breaks the constraint, without quoting it, or None. Raises TooCostly and CheckFailed."""
+        """Return why a text breaks the constraint, without quoting it, or `None`. Raises TooCostly and CheckFailed."""
         if check.brief(text):
             return compile_check(check)(text)
         verdict, reason = await self._check(check, text, owner)
@@ -86,7 +88,7 @@ class AnswerChecks:
         self._all.clear()
 
     async def run(self) -> None:
-        """End idle processes, for ever."""
+        """End idle processes; runs without end."""
         while True:
             idle = set(self._idle)
             await asyncio.sleep(IDLE_SECONDS)
@@ -102,16 +104,17 @@ class AnswerChecks:
             while True:
                 process = await self._idle_process()
                 try:
-                    answer = await process.check(request)
+                    result = await process.check(request)
                 except _EndedBefore:
                     await self._end(process)
                     continue
                 except BaseException:
-                    # Also where this task is cancelled: the response still to come would be taken for another's.
+                    # Also if this task is cancelled: the late response would be taken for the response to another
+                    # request.
                     await asyncio.shield(self._end(process))
                     raise
                 self._idle.append(process)
-                return answer
+                return result
 
     async def _idle_process(self) -> "_CheckProcess":
         """Return a process that waits for a request. Raises CheckFailed."""
@@ -123,8 +126,8 @@ class AnswerChecks:
         try:
             process = await _CheckProcess.start()
         except OSError as error:
-            self._log.error("a process to check answers cannot be started: %s", error.strerror or error)
-            raise CheckFailed("no process to check answers could be started") from None
+            self._log.error("a process to check responses cannot be started: %s", error.strerror or error)
+            raise CheckFailed("no process to check responses could be started") from None
         self._all.add(process)
         return process
 
@@ -134,11 +137,12 @@ class AnswerChecks:
 
 
 class _CheckProcess:
-    """One process, which takes one request at a time. `used` is set by each, for its owner to find idle processes."""
+    """One process, which takes one request at a time. Each request sets `used`, by which the owner finds idle
+    processes."""
 
     def __init__(self, child: Child) -> None:
         self.used = True
-        self._answered = False
+        self._has_responded = False
         self._child = child
         self._process, self._reader, self._writer = child
 
@@ -149,7 +153,7 @@ class _CheckProcess:
 
     @property
     def ended(self) -> bool:
-        """True when it has ended."""
+        """Whether the process has ended."""
         return self._reader.at_eof()
 
     async def check(self, request: bytes) -> tuple[CheckVerdict, str]:
@@ -163,10 +167,10 @@ class _CheckProcess:
                 reason = (await self._reader.readexactly(length)).decode()
         except (asyncio.IncompleteReadError, ConnectionError):
             status = await self._process.wait()
-            raise _EndedBefore if self._answered and not status else _error_of(status) from None
+            raise _EndedBefore if self._has_responded and not status else _error_of(status) from None
         except TimeoutError:
             raise TooCostly(f"takes more than {WALL_SECONDS:g} s") from None
-        self._answered = True
+        self._has_responded = True
         return verdict, reason
 
     async def end(self) -> None:
@@ -175,8 +179,8 @@ class _CheckProcess:
 
 
 def _environment() -> dict[str, str]:
-    """Return what the interpreter needs of this process's environment, without the secrets in it. Rust makes no
-    backtraces: one made without memory hangs."""
+    """Return the part of this process's environment that the interpreter needs, without secrets. Rust creates no
+    backtraces, because creating one without memory hangs."""
     return {**bare_environment(), "RUST_BACKTRACE": "0"}
 
 
@@ -187,4 +191,4 @@ def _error_of(status: int) -> TooCostly | CheckFailed:
         return TooCostly("nests too deeply")
     if status in (-signal.SIGABRT, -signal.SIGKILL, FAILED):
         return TooCostly("takes too much memory")  # Rust aborts, Python raises MemoryError, Linux kills
-    return CheckFailed(f"the process that checks answers ended with status {status}")
+    return CheckFailed(f"the process that checks responses ended with status {status}")

@@ -1,11 +1,11 @@
-"""The program of a process that validates answers against constraints, and the frames of its protocol.
+"""The program of a process that validates responses against constraints, and the frames of its protocol.
 
-A client's schema or pattern may take any CPU time, memory and stack in native code, which only the end of a process
-stops. So the kernel ends this one by limits: CPU time for each request, its address space, and a stack that is as large
-as the deepest permitted validation. Never reads a file or opens a connection.
+A client's schema or pattern may take any CPU time, memory and stack in native code, which only the end of the process
+stops. Therefore the kernel ends this process at limits: CPU time for each request, its address space, and a stack that
+is as large as the deepest permitted validation. It never reads a file or opens a connection.
 
-A request is the kind of the check, two lengths and two texts: what is compiled, and the text to validate. The response
-is a verdict and its reason.
+A request is the kind of the check, two lengths and two texts: the constraint to compile, and the text to validate. The
+response is a verdict and its reason.
 """
 
 import resource
@@ -27,11 +27,11 @@ from providers.emulation.check_answer import AnswerCheck, CheckKind, Verifier, c
 MEBIBYTE: Final = 1 << 20
 
 STACK_BYTES: Final = 256 * MEBIBYTE
-"""Of address space; pages that are not touched cost nothing. A validator takes about 1 KiB for each nested schema:
-MAX_CHAIN x MAX_ANSWER_DEPTH of them are 40 MiB (jsonschema-rs 0.60.3, measured in November 2026)."""
+"""Bytes of address space; untouched pages cost nothing. A validator takes about 1 KiB for each nested schema: MAX_CHAIN
+x MAX_ANSWER_DEPTH of them are 40 MiB (jsonschema-rs 0.60.3, measured in November 2026)."""
 
 KEPT_BYTES: Final = 128 * MEBIBYTE
-"""Resident memory beyond which the process ends after a request, so that none of it is kept."""
+"""Bytes of resident memory beyond which the process ends after a request, in order to free the memory."""
 
 KEPT_CHECKS: Final = 32
 """Compiled checks that are cached."""
@@ -43,7 +43,8 @@ _NO_TEXT: Final = 2**32 - 1
 
 
 class CheckVerdict(IntEnum):
-    """The text keeps the constraint (without a text: it compiles) or breaks it, or the constraint cannot be checked."""
+    """The result of a check: the text keeps the constraint (without a text: the constraint compiles) or breaks it, or
+    the constraint cannot be checked."""
 
     KEEPS = 0
     BREAKS = 1
@@ -51,7 +52,7 @@ class CheckVerdict(IntEnum):
 
 
 def check_request(check: AnswerCheck, text: str | None) -> bytes:
-    """Return the request to validate a text, or with None to compile the constraint."""
+    """Return the request to validate a text, or to compile the constraint if the text is `None`."""
     encoded = b"" if text is None else text.encode("utf-8", "replace")
     length = _NO_TEXT if text is None else len(encoded)
     return b"".join([_REQUEST.pack(_KINDS.index(check.kind), len(check.written), length), check.written, encoded])
@@ -61,19 +62,19 @@ RESPONSE_HEAD: Final = _RESPONSE.size
 
 
 def response_head(head: bytes) -> tuple[CheckVerdict, int]:
-    """Return the verdict, and how many bytes of reason follow."""
+    """Return the verdict, and the number of bytes of the reason that follows."""
     verdict, length = _RESPONSE.unpack(head)
     return CheckVerdict(verdict), length
 
 
 FAILED: Final = 3
-"""Exit status after an exception, which is a MemoryError where the frames are sound."""
+"""The exit status after an exception; for valid frames this can only be a MemoryError."""
 
 
 def main(descriptor: int) -> None:
     """Respond to the requests that come through a socket until its other end is closed."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if sys.platform == "linux":  # elsewhere the address space of a process is not limited reliably
+    if sys.platform == "linux":  # on other systems the address space of a process is not limited reliably
         resource.setrlimit(resource.RLIMIT_AS, (CHECK_BYTES, CHECK_BYTES))
     threading.stack_size(STACK_BYTES)
     with socket.socket(fileno=descriptor) as link:
@@ -130,8 +131,8 @@ def _compiled(key: tuple[CheckKind, bytes]) -> Verifier | Unenforceable:
 
 @contextmanager
 def _cpu_limited(size: int) -> Iterator[None]:
-    """Let the kernel end this process by SIGPROF where the block takes more CPU time than `size` bytes may. A handler
-    in Python would not run while native code does."""
+    """Let the kernel end this process by SIGPROF if the block takes more CPU time than `size` bytes may take. A Python
+    handler would not run while native code runs."""
     signal.setitimer(signal.ITIMER_PROF, CHECK_SECONDS + CHECK_SECONDS_PER_MEBIBYTE * size / MEBIBYTE)
     try:
         yield
@@ -140,8 +141,8 @@ def _cpu_limited(size: int) -> Iterator[None]:
 
 
 def _resident() -> int:
-    """Return the resident memory in bytes; 0 where the system does not report it."""
-    # Not getrusage: on Linux its maximum begins with that of the process which started this one.
+    """Return the resident memory in bytes; 0 if the system does not report it."""
+    # getrusage cannot be used: on Linux its maximum begins with the value of the process that started this one.
     try:
         with open("/proc/self/statm", "rb") as pages:
             return int(pages.read().split()[1]) * resource.getpagesize()

@@ -1,4 +1,4 @@
-"""Start a process that runs a module of this program, with a socket pair to speak with it."""
+"""Starts a process that runs a module of this program, with a socket pair to communicate with it."""
 
 import asyncio
 import os
@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-"""The folder of this program's packages: another package called proxy may be on the path."""
+"""The folder of this program's packages. It is needed because another package named proxy may be on the path."""
 
 
-BY_ITSELF: Final = 1.0
-"""Seconds that a process has to end once its socket has."""
+END_TIMEOUT: Final = 1.0
+"""Seconds for a process to end by itself after its socket has ended."""
 
 
 class ProcessHandle(Protocol):
@@ -40,9 +40,9 @@ class Child(NamedTuple):
 async def start_child(
     module: str, *descriptors: int, output: int | None = None, environment: Mapping[str, str] | None = None
 ) -> Child:
-    """Start a process that calls `main` of the module with this dotted name, with its end of a socket pair and with
-    the `descriptors`, which it inherits. Its standard output and error go to `output`, or where this process's go.
-    Raises OSError."""
+    """Start a process that calls `main` of the module with this dotted name. The arguments of `main` are its end of a
+    socket pair and the `descriptors`, which it inherits. Its standard output and error go to `output`, or to the output
+    of this process if that is `None`. Raises OSError."""
     here, there = socket.socketpair()
     passed = (there.fileno(), *descriptors)
     with there:
@@ -64,15 +64,18 @@ async def start_child(
 
 
 async def end_child(child: Child) -> int:
-    """End a process, whatever it is doing, and return its status. One whose socket has ended is about to end by itself,
-    and is waited for: `kill` looks first whether it has ended, which takes its status away from asyncio, which then
-    knows no such process and makes up another status."""
+    """End a process, whatever it is doing, and return its status.
+
+    A process whose socket has ended is about to end by itself, and is waited for first. The reason is that `kill`
+    checks whether the process has ended, which takes the status away from asyncio; asyncio would then return a made-up
+    status.
+    """
     process, reader = child.process, child.reader
     ending = reader.at_eof() or reader.exception() is not None
     child.writer.close()
     if process.returncode is None and ending:
         with suppress(TimeoutError):
-            async with asyncio.timeout(BY_ITSELF):
+            async with asyncio.timeout(END_TIMEOUT):
                 await process.wait()
     if process.returncode is None:
         process.kill()
@@ -80,7 +83,7 @@ async def end_child(child: Child) -> int:
 
 
 def bare_environment() -> dict[str, str]:
-    """Return what the interpreter needs of this process's environment, without the secrets in it."""
+    """Return the part of this process's environment that the interpreter needs, without secrets."""
     return {name: value for name, value in os.environ.items() if name.startswith(("PYTHON", "LD_", "DYLD_"))}
 
 

@@ -1,4 +1,4 @@
-"""A few slots that many owners share in turns: no owner keeps another waiting for longer than one turn."""
+"""A few slots that many owners share in turn: an owner delays another one by at most one use of a slot."""
 
 import asyncio
 from collections import deque
@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 
 class FairSlots:
-    """`count` slots, of which each owner holds one at most. Waiting owners take turns."""
+    """`count` slots, of which each owner holds at most one. Waiting owners are served in turn."""
 
     __slots__ = ("_free", "_holding", "_waiting")
 
@@ -18,11 +18,11 @@ class FairSlots:
 
     @asynccontextmanager
     async def taken(self, owner: str) -> AsyncIterator[None]:
-        """Hold a slot for the block, once it is this owner's turn."""
+        """Hold a slot for the block, after waiting for it if necessary."""
         if self._free and owner not in self._waiting and owner not in self._holding:
             self._hold(owner)
         else:
-            await self._turn(owner)
+            await self._wait(owner)
         try:
             yield
         finally:
@@ -32,22 +32,22 @@ class FairSlots:
         self._free -= 1
         self._holding.add(owner)
 
-    async def _turn(self, owner: str) -> None:
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(owner, deque()).append(turn)
+    async def _wait(self, owner: str) -> None:
+        slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(owner, deque()).append(slot)
         try:
-            await turn
+            await slot
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
+            if slot.done() and not slot.cancelled():
                 self._release(owner)  # the slot was granted just before the cancellation
             else:
-                self._leave(owner, turn)
+                self._leave(owner, slot)
             raise
 
-    def _leave(self, owner: str, turn: asyncio.Future[None]) -> None:
+    def _leave(self, owner: str, slot: asyncio.Future[None]) -> None:
         waiting = self._waiting.get(owner)
-        if waiting is not None and turn in waiting:
-            waiting.remove(turn)
+        if waiting is not None and slot in waiting:
+            waiting.remove(slot)
             if not waiting:
                 del self._waiting[owner]
 
@@ -55,12 +55,12 @@ class FairSlots:
         self._free += 1
         self._holding.discard(owner)
         while (found := next((each for each in self._waiting if each not in self._holding), None)) is not None:
-            # Its further waiters queue behind the other owners.
+            # The other waiters of this owner queue behind the other owners.
             waiting = self._waiting.pop(found)
-            turn = waiting.popleft()
+            slot = waiting.popleft()
             if waiting:
                 self._waiting[found] = waiting
-            if not turn.done():  # its waiter may just have been cancelled
+            if not slot.done():  # its waiter may just have been cancelled
                 self._hold(found)
-                turn.set_result(None)
+                slot.set_result(None)
                 return

@@ -1,1 +1,2 @@
-"""The payload log: what requests asked and were answered, in a file of its own, for the teams that the table names."""
+"""The payload log: the bodies of requests and responses, in a separate file, for the teams that the configuration
+names."""

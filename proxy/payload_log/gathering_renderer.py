@@ -1,4 +1,4 @@
-"""A renderer whose stream is gathered for the payload log as it is rendered: what the client is sent, and no more."""
+"""A renderer that gathers a stream for the payload log while it is rendered: exactly what the client is sent."""
 
 from dataclasses import dataclass
 
@@ -11,37 +11,37 @@ from proxy.telemetry.observer_guard import OneGuard
 
 @dataclass(frozen=True, slots=True)
 class GatheringRenderer:
-    """Renders by another renderer. See `proxy.surfaces.surface.Renderer`. After a fault in gathering, which
-    `guard` reports, nothing more of the stream is gathered."""
+    """Renders with another renderer. See `proxy.surfaces.surface.Renderer`. After a fault of the gathering, which
+    `guard` reports, the rest of the stream is not gathered."""
 
     renderer: Renderer
     content: RequestContent
     guard: OneGuard
 
     def completion(self, completion: Completion) -> bytes:
-        """See Renderer."""
+        """Render a response. See Renderer."""
         return self.renderer.completion(completion)
 
     def chunk(self, chunk: Chunk) -> bytes:
-        """See Renderer."""
+        """Render a chunk, and gather it. See Renderer."""
         self.guard.call(self.content.add_chunk, chunk)
         return self.renderer.chunk(chunk)
 
     def run(self, run: TextRun) -> bytes | None:
-        """See Renderer."""
+        """Render a run, and gather it. See Renderer."""
         frames = self.renderer.run(run)
         if frames is not None:
             self.guard.call(self.content.add_run, run)
         return frames
 
     def usage(self, usage: Usage) -> bytes:
-        """See Renderer."""
+        """Render the usage. See Renderer."""
         return self.renderer.usage(usage)
 
     def end(self) -> bytes:
-        """See Renderer."""
+        """Render the end. See Renderer."""
         return self.renderer.end()
 
     def error(self, facts: ErrorFacts) -> bytes:
-        """See Renderer."""
+        """Render an error. See Renderer."""
         return self.renderer.error(facts)

@@ -1,10 +1,11 @@
 """Entries of the payload log as log records of OTLP, in protobuf. Pure.
 
 Numbers of fields and types: opentelemetry-proto 1.9, `logs/v1/logs.proto`, `common/v1/common.proto` and
-`resource/v1/resource.proto`, November 2026. The few messages needed are written by hand, so that the process that
+`resource/v1/resource.proto`, November 2026. The few needed messages are written by hand, so that the process that
 writes the payload log loads no library for it.
 
-The body of a record is the entry's line as the file would have it, its attributes what the line says but for contents.
+The body of a record is the line of the entry, as in the file. Its attributes are the fields of the line except the
+contents.
 """
 
 import struct
@@ -17,7 +18,7 @@ import orjson
 from proxy.tracing.protobuf_wire import field, varint
 
 EVENT: Final = "dragoman.payload"
-"""The name of every record's event, and before the names of its attributes."""
+"""The name of the event of every record, and the prefix of its attributes."""
 
 _INFO: Final = 9
 """SEVERITY_NUMBER_INFO."""
@@ -38,7 +39,7 @@ def logs_request(resource: Mapping[str, str], scope: tuple[str, str], records: I
 
 
 def log_record(facts: bytes, line: bytes, now: int) -> bytes:
-    """Return the LogRecord of an entry: its facts, which are a JSON object, and its line; `now` is in nanoseconds."""
+    """Return the LogRecord of an entry: its facts, which are a JSON object, and its line. `now` is in nanoseconds."""
     said = orjson.loads(facts)
     trace = str(said.get("trace_id", ""))
     return b"".join(

@@ -10,8 +10,8 @@ from providers.json_types import JsonObject, JsonValue
 from proxy.payload_log.redact_content import Patterns, dumped, fitted, redacted, redacted_json, without_credentials
 
 SLACK: Final = 4096
-"""Characters of a stream's text that are gathered beyond what is shown, and left out where the text goes on after them:
-what is at the end may be a part of something that would have been redacted."""
+"""Characters of a stream's text that are gathered beyond the shown length, and removed if the text continues after
+them. The last characters may be a part of something that would have been redacted."""
 
 _HEAD: Final = struct.Struct("!III?")
 HEAD: Final = _HEAD.size
@@ -23,8 +23,8 @@ RESPONSE: Final = _RESPONSE.size
 
 @dataclass(frozen=True, slots=True)
 class PayloadEntry:
-    """One request: `facts` is a JSON object without content, `request` and `answer` are bodies (None: there is none).
-    With `streamed` the answer is the list of a stream's choices."""
+    """One request: `facts` is a JSON object without content; `request` and `answer` are bodies, `None` if there is no
+    body. With `streamed`, `answer` is the list of a stream's choices."""
 
     facts: bytes
     request: bytes | None
@@ -33,24 +33,24 @@ class PayloadEntry:
 
     @property
     def size(self) -> int:
-        """Bytes of its content."""
+        """The bytes of its content."""
         return len(self.request or b"") + len(self.answer or b"")
 
     def frames(self) -> tuple[bytes, ...]:
-        """Return what the process gets."""
+        """Return the frames for the process."""
         sizes = [_NOTHING if part is None else len(part) for part in (self.request, self.answer)]
         head = _HEAD.pack(len(self.facts), *sizes, self.streamed)
         return head, self.facts, self.request or b"", self.answer or b""
 
     def withheld(self, reason: str) -> "PayloadEntry":
-        """Return the entry without its content, which says why."""
+        """Return the entry without its content, with the reason for that."""
         facts = orjson.dumps({**orjson.loads(self.facts), "withheld": reason})
         return PayloadEntry(facts, None, None)
 
 
 @dataclass(frozen=True, slots=True)
 class EntryHead:
-    """How long the parts of an entry are that follow its head; None for one that is not there."""
+    """The lengths of the parts of an entry that follow its head; `None` for an absent part."""
 
     facts: int
     request: int | None
@@ -59,7 +59,7 @@ class EntryHead:
 
 
 def read_head(data: bytes) -> EntryHead:
-    """Return what the head of an entry says."""
+    """Return the lengths in the head of an entry."""
     facts, request, answer, streamed = _HEAD.unpack(data)
     return EntryHead(facts, _or_none(request), _or_none(answer), streamed)
 
@@ -69,18 +69,18 @@ def _or_none(size: int) -> int | None:
 
 
 def response(error: int) -> bytes:
-    """Return what the process answers: 0, or the number of an operating system's error."""
+    """Return the response of the process: 0, or the number of an operating system's error."""
     return _RESPONSE.pack(error)
 
 
 def read_response(data: bytes) -> int:
-    """Return what `response` was given."""
+    """Return the error number in a response."""
     error: int = _RESPONSE.unpack(data)[0]
     return error
 
 
 def entry_line(entry: PayloadEntry, patterns: Patterns, most: int) -> bytes:
-    """Return the line of an entry, with its newline: redacted, and each content at most so many bytes."""
+    """Return the line of an entry, with its newline: redacted, and each content with at most `most` bytes."""
     parts, cut = [_redacted_facts(entry.facts, patterns)[:-1]], []
     for name, content in (("request", entry.request), ("streamed" if entry.streamed else "answer", entry.answer)):
         if content is None:
@@ -99,7 +99,7 @@ def entry_line(entry: PayloadEntry, patterns: Patterns, most: int) -> bytes:
 
 
 def _redacted_facts(facts: bytes, patterns: Patterns) -> bytes:
-    """Return the facts with the names redacted that are a client's own text if the table's entry is for any model."""
+    """Return the facts with redacted names. Under a wildcard entry, these names are text of the client."""
     if not patterns:
         return facts
     values = orjson.loads(facts)
@@ -108,7 +108,7 @@ def _redacted_facts(facts: bytes, patterns: Patterns) -> bytes:
 
 
 def _without_slack(choices: JsonValue) -> bool:
-    """Take the slack off the texts that go on after them, and return whether there were some."""
+    """Remove the slack from the texts that continue after it, and return whether there were such texts."""
     found = False
     for choice in choices if isinstance(choices, list) else ():
         clipped = choice.pop("clipped", None) if isinstance(choice, dict) else None

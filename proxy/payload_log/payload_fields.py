@@ -1,4 +1,4 @@
-"""Every field of the payload log's lines, as `proxy.telemetry.line_fields` has those of the log."""
+"""Every field of the payload log's lines, in the form of `proxy.telemetry.line_fields`."""
 
 from typing import Final
 
@@ -18,24 +18,24 @@ PAYLOAD_FIELDS: Final = (
         "object",
         "",
         "its body was read",
-        "The client's body: JSON, or text where it is none.",
+        "The client's body: JSON, or text if it is not JSON.",
         '{"model":"fast","messages":[{"role":"user","content":"Hi"}]}',
     ),
     LineField(
         "answer",
         "object",
         "",
-        "the answer was whole, or an error",
-        "The body as the client got it: JSON, or text where it is none.",
+        "the response was not streamed, or an error",
+        "The body that the client received: JSON, or text if it is not JSON.",
         '{"choices":[{"index":0,"message":{"role":"assistant","content":"Hello."}}]}',
     ),
     LineField(
         "streamed",
         "list",
         "",
-        "the answer was a stream",
-        "Its choices, put together: `index`, `text`, and where there are some `reasoning`, `refusal`, `tool_calls` and "
-        "`finish_reason`; without the last it broke off.",
+        "the response was a stream",
+        "Its choices, put together: `index`, `text`, and if present `reasoning`, `refusal`, `tool_calls` and "
+        "`finish_reason`; a stream without the last one was interrupted.",
         '[{"index":0,"text":"Hello.","finish_reason":"stop"}]',
     ),
     LineField(
@@ -43,7 +43,7 @@ PAYLOAD_FIELDS: Final = (
         "list of texts",
         "",
         "longer than `max_bytes`",
-        "Which of `request`, `answer` and `streamed` are not whole.",
+        "The names of the fields `request`, `answer` and `streamed` that were cut.",
         '["request"]',
     ),
     LineField(
@@ -55,4 +55,4 @@ PAYLOAD_FIELDS: Final = (
         '"the redaction took too long"',
     ),
 )
-"""Of an entry: one line of JSON."""
+"""The fields of an entry: one line of JSON."""

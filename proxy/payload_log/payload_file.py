@@ -1,6 +1,6 @@
-"""The file of the payload log: whole lines, each in one write, readable by its owner alone, rotated by its size.
+"""The file of the payload log: complete lines, each in one write, readable only by its owner, rotated by size.
 
-Several processes may write to one file. Each holds a lock on it (flock) while it writes or rotates, and looks whether
+Several processes may write to one file. Each holds a lock on it (flock) while it writes or rotates, and checks whether
 the file is still the one at its path.
 """
 
@@ -21,7 +21,7 @@ MOST_TRIES: Final = 100
 
 
 class PayloadFile:
-    """A file that lines are added to. From `rotate` bytes on a new one is begun, and `keep` earlier ones are kept."""
+    """A file that lines are added to. From `rotate` bytes on a new file is begun; `keep` earlier ones remain."""
 
     def __init__(self, path: Path, rotate: int, keep: int) -> None:
         self._path = path
@@ -30,7 +30,7 @@ class PayloadFile:
         self._descriptor: int | None = None
 
     def append(self, line: bytes) -> None:
-        """Add a line, whole or not at all. Raises OSError."""
+        """Add a line, completely or not at all. Raises OSError."""
         for _ in range(MOST_TRIES):
             with self._locked() as descriptor:
                 size = os.fstat(descriptor).st_size
@@ -68,7 +68,7 @@ class PayloadFile:
         return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
 
     def _begin_new(self) -> None:
-        """Rename the file and those before it; the next line makes a new one."""
+        """Rename the file and the earlier ones; the next line creates a new file."""
         if not self._keep:
             os.remove(self._path)
             return
@@ -93,7 +93,7 @@ def _opened(path: Path) -> int:
 
 
 def _write_whole(descriptor: int, line: bytes, size: int) -> None:
-    """Write a line to the end of a file of so many bytes. Raises OSError, and leaves no part of the line behind."""
+    """Write a line to the end of a file of `size` bytes. Raises OSError, and leaves no part of the line behind."""
     left = memoryview(line)
     try:
         while left:

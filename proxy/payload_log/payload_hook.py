@@ -10,11 +10,11 @@ from proxy.surfaces.surface import Renderer
 from proxy.telemetry.observer_guard import ObserverGuard
 
 PayloadSink = Callable[[RequestRecord, bytes], None]
-"""Receives the body of a request, and gives the record a content if it is to be logged."""
+"""Receives the body of a request, and sets the content of the record if the request is to be logged."""
 
 
 class PayloadHook(RequestHook):
-    """Gives `sink` the body of each request, and adds the response to the content of each request that is logged.
+    """Passes the body of each request to `sink`, and adds the response to the content of each request that is logged.
     `guard` reports faults."""
 
     __slots__ = ("_guard", "_sink")
@@ -41,6 +41,6 @@ class PayloadHook(RequestHook):
 
 
 def attach_payload_log(hooks: TeamHooks, guard: ObserverGuard, sink: PayloadSink) -> None:
-    """Give `sink` the bodies of all teams' requests that begin from now on."""
+    """Pass the bodies of the requests of all teams that begin from now on to `sink`."""
     hook = PayloadHook(sink, guard)
-    hooks.attach("payload_log", lambda team: hook)
+    hooks.attach("payload_log", lambda team, surface: hook)

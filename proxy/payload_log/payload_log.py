@@ -1,6 +1,6 @@
-"""Hands what requests asked and were answered to the process that writes it down. No request waits for it.
+"""Passes the contents of requests and responses to the process that writes them. No request waits for it.
 
-Contents are handed over by reference and held in bounded memory; what has no room, or cannot be written, is counted.
+Contents are passed by reference and held in bounded memory. Entries that do not fit, or cannot be written, are counted.
 """
 
 import asyncio
@@ -26,35 +26,35 @@ from proxy.telemetry.log_format import json_line, timestamp
 from proxy.telemetry.merged_metrics import MetricFamily
 
 MOST_HELD: Final = 64 * 1024 * 1024
-"""Bytes of the contents of all requests of one process, those that wait to be written included."""
+"""Bytes of the contents of all requests of one process, including requests that wait to be written."""
 
 MOST_WAITING: Final = 10_000
 
 MOST_AT_ONCE: Final = 64
 """Entries of one export to a collector."""
 
-LONGEST: Final = 4 * 1024 * 1024
-"""Bytes of a content that is read at all: to hand it over takes the event loop about 1 ms."""
+MOST_CONTENT: Final = 4 * 1024 * 1024
+"""Bytes of the longest content that is written: passing it to the process takes the event loop about 1 ms."""
 
-PATIENCE: Final = 15.0
-"""Seconds of wall time for one entry, for a disk that does not answer. Redaction has a limit of CPU time."""
+WRITE_TIMEOUT: Final = 15.0
+"""Seconds of wall time for one entry, for a disk that does not respond. Redaction has a limit of CPU time."""
 
-RESTART: Final = 1.0
-"""Seconds between two tries to start the process."""
+RESTART_PAUSE: Final = 1.0
+"""Seconds between two attempts to start the process."""
 
-LAST: Final = 5.0
-"""Seconds that what waits has to be written when the gateway ends."""
+LAST_WRITES_TIMEOUT: Final = 5.0
+"""Seconds to write the waiting entries when the gateway ends."""
 
 TOO_LATE: Final = "the redaction took too long, or too much memory"
-TOO_LONG: Final = f"longer than {LONGEST >> 20} MiB"
+TOO_LONG: Final = f"longer than {MOST_CONTENT >> 20} MiB"
 
-NO_ROOM: Final = "more of them wait than memory is set aside for"
-NO_ANSWER: Final = "the process that writes them has ended"
+NO_MEMORY: Final = "the memory for waiting entries is used up"
+WRITER_ENDED: Final = "the process that writes them has ended"
 
 
 @dataclass(slots=True)
 class PayloadCounts:
-    """What became of entries."""
+    """The counts of written, withheld and dropped entries."""
 
     written: int = 0
     withheld: int = 0
@@ -69,18 +69,18 @@ class PayloadCounts:
 
 
 class PayloadLog:
-    """The payload log of one process. Its methods are called on the event loop's thread. `complain` is called when
-    entries are dropped, `recovered` when that is over (`complain` without it)."""
+    """The payload log of one process. Call its methods on the event loop's thread. `report_loss` is called when entries
+    are dropped, `recovered` when that ends (by default `report_loss`)."""
 
     def __init__(
         self,
         place: PayloadLogSettings,
-        complain: Callable[[str], None],
+        report_loss: Callable[[str], None],
         recovered: Callable[[str], None] | None = None,
     ) -> None:
         self._place = place
-        self._complain = complain
-        self._recovered = recovered or complain
+        self._report_loss = report_loss
+        self._recovered = recovered or report_loss
         self.allowance = Allowance(MOST_HELD)
         self.counts = PayloadCounts()
         self._waiting: deque[tuple[PayloadEntry, LoggedContent]] = deque()
@@ -91,28 +91,28 @@ class PayloadLog:
         self._child: Child | None = None
 
     def received(self, record: RequestRecord, body: bytes) -> None:
-        """Hold the body of a request, if its team's are written."""
+        """Hold the body of a request, if the payload log includes its team."""
         if record.content is not None or not self._place.includes_team(record.team):
             return
         if not self.allowance.take(len(body)):
-            self._drop(NO_ROOM)
+            self._drop(NO_MEMORY)
             return
         record.content = LoggedContent(self.allowance, body, self._place.most, held=len(body))
 
     def finished(self, record: RequestRecord, cost: float | None) -> None:
-        """Hand over a request that has ended."""
+        """Queue a request that has ended."""
         content, record.content = record.content, None
         if not isinstance(content, LoggedContent):
             return
         called = record.called or ""
         if not self._place.includes_any(record.model, record.asked, called, called.rpartition("/")[0]):
-            content.let_go()
+            content.release()
             return
         entry = entry_of(record, content)
         more = len(entry.answer or b"")
         if len(self._waiting) >= MOST_WAITING or not self.allowance.take(more):
-            content.let_go()
-            self._drop(NO_ROOM)
+            content.release()
+            self._drop(NO_MEMORY)
             return
         content.held += more
         self._waiting.append((entry, content))
@@ -120,7 +120,7 @@ class PayloadLog:
         self._more.set()
 
     async def run(self) -> None:
-        """Write what is handed over, for ever."""
+        """Write the queued entries, without end."""
         while True:
             while self._waiting:
                 batch = self._batch()
@@ -128,53 +128,53 @@ class PayloadLog:
                     await self._write(batch)
                 finally:
                     for _ in batch:
-                        self._waiting.popleft()[1].let_go()
+                        self._waiting.popleft()[1].release()
             self._idle.set()
             self._more.clear()
             await self._more.wait()
 
     async def drain(self) -> None:
-        """Wait until what was handed over is written, for a while."""
+        """Wait until the queued entries are written, for at most LAST_WRITES_TIMEOUT seconds."""
         try:
-            async with asyncio.timeout(LAST):
+            async with asyncio.timeout(LAST_WRITES_TIMEOUT):
                 await self._idle.wait()
         except TimeoutError:
-            self._complain(f"the payload log ends without its last {len(self._waiting)} entries")
+            self._report_loss(f"the payload log ends without its last {len(self._waiting)} entries")
 
     async def end_process(self) -> None:
-        """End the process that writes, whatever it is doing."""
+        """End the writing process, whatever it is doing."""
         child, self._child = self._child, None
         if child is not None:
             await end_child(child)
 
     def _batch(self) -> list[PayloadEntry]:
-        """Return the entries that are written next: for a collector several, as long as they are not large."""
+        """Return the entries to write next: several for a collector, as long as they are not large."""
         most = 1 if self._place.collector is None else MOST_AT_ONCE
         found: list[PayloadEntry] = []
         size = 0
         for entry, _ in islice(self._waiting, most):
             size += entry.size
-            if found and size > LONGEST:
+            if found and size > MOST_CONTENT:
                 break
             found.append(entry)
         return found
 
     async def _write(self, batch: Sequence[PayloadEntry]) -> None:
-        """Write entries: one by one where they could not be redacted in time together."""
+        """Write entries, one by one if they could not be redacted in time together."""
         if len(batch) == 1:
             await self._write_one(batch[0])
         elif (error := await self._sent(batch)) is not None:
-            self._judge(error, len(batch))
+            self._count_result(error, len(batch))
             self.counts.written += 0 if error else len(batch)
         else:
             for entry in batch:
                 await self._write_one(entry)
 
     async def _write_one(self, entry: PayloadEntry) -> None:
-        if max(len(entry.request or b""), len(entry.answer or b"")) > LONGEST:
+        if max(len(entry.request or b""), len(entry.answer or b"")) > MOST_CONTENT:
             await self._write_withheld(entry.withheld(TOO_LONG))
         elif (error := await self._sent((entry,))) is not None:
-            self._judge(error, 1)
+            self._count_result(error, 1)
             self.counts.written += not error
         else:
             await self._write_withheld(entry.withheld(TOO_LATE))
@@ -182,24 +182,26 @@ class PayloadLog:
     async def _write_withheld(self, entry: PayloadEntry) -> None:
         error = await self._sent((entry,))
         if error is None:
-            self._drop(NO_ANSWER)
-            await asyncio.sleep(RESTART)
+            self._drop(WRITER_ENDED)
+            await asyncio.sleep(RESTART_PAUSE)
             return
-        self._judge(error, 1)
+        self._count_result(error, 1)
         self.counts.withheld += not error
 
-    def _judge(self, error: int, entries: int) -> None:
-        """Count what could not be written, and say when that begins and when it is over."""
+    def _count_result(self, error: int, entries: int) -> None:
+        """Count entries that could not be written, and report when that begins and when it ends."""
         if error:
             self._drop(reason_of(error), entries)
-        elif self._missing and len(self._waiting) == entries:  # these: nothing is dropped for want of room any more
+        elif (
+            self._missing and len(self._waiting) == entries
+        ):  # only these wait: no entries are dropped for lack of memory
             self._recovered(f"the payload log is written again; {self._missing} entries of it were dropped")
             self._missing = 0
 
     async def _sent(self, batch: Sequence[PayloadEntry]) -> int | None:
-        """Have entries written, and return the error number; None where the process has ended over them."""
+        """Send entries to the process, and return the error number; `None` if the process ended meanwhile."""
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(WRITE_TIMEOUT):
                 child = self._child = self._child or await self._started()
                 child.writer.write(batch_frame(len(batch)))
                 for entry in batch:
@@ -210,7 +212,7 @@ class PayloadLog:
             await self.end_process()
             return None
         except BaseException:
-            # The response that is still to come would be taken for another entry's.
+            # Otherwise the late response would be taken for the response to another entry.
             await asyncio.shield(self.end_process())
             raise
 
@@ -223,12 +225,12 @@ class PayloadLog:
         self.counts.dropped += entries
         if not self._missing:
             name = "" if self._place.file is None else f" {self._place.file}"
-            self._complain(f"entries of the payload log{name} are dropped: {reason}")
+            self._report_loss(f"entries of the payload log{name} are dropped: {reason}")
         self._missing += entries
 
 
 def rules_of(place: PayloadLogSettings) -> WriterRules:
-    """Return what the process is told of a place, the collector's secrets included."""
+    """Return the settings for the process, including the collector's secrets."""
     rules = (place.most, list(place.redact), place.rotate, place.keep)
     collector = place.collector
     if collector is None:
@@ -240,9 +242,9 @@ def rules_of(place: PayloadLogSettings) -> WriterRules:
 
 @asynccontextmanager
 async def opened_payload_log(place: PayloadLogSettings) -> AsyncIterator[PayloadLog]:
-    """Write a payload log during the block, and what waits at its end."""
-    own = logging.getLogger("dragoman")
-    log = PayloadLog(place, own.warning, own.info)
+    """Write a payload log during the block, and the waiting entries at its end."""
+    log_of_process = logging.getLogger("dragoman")
+    log = PayloadLog(place, log_of_process.warning, log_of_process.info)
     try:
         async with background((log.run,)):
             yield log

@@ -1,12 +1,13 @@
 """The program of the process that redacts entries of the payload log and writes them to their file, or sends them to
 their collector.
 
-A pattern of the operator's may take any time on a text of a client's, and Python's `re` holds the interpreter's lock
-meanwhile: only the end of a process stops it. So the kernel ends this one by a limit of CPU time for each entry, and of
-its address space. It has no key of the gateway's but what the collector wants, and nothing of its environment.
+A pattern of the operator may take any time on a text of a client, and Python's `re` holds the interpreter's lock
+meanwhile: only the end of the process stops it. Therefore the kernel ends this process at a limit of CPU time for each
+entry, and at a limit of its address space. The process has no key of the gateway except the collector's, and nothing of
+its environment.
 
-The first frame is a JSON object of WriterRules. Entries come in batches, each after its number of entries, and a batch
-is answered by an error number, 0 where it was written.
+The first frame is a JSON object of WriterRules. Entries come in batches, each preceded by its number of entries. The
+response to a batch is an error number, 0 if it was written.
 """
 
 import re
@@ -25,10 +26,10 @@ from proxy.payload_log.payload_sinks import EntrySink, Finished, WriterRules, si
 from proxy.payload_log.redact_content import Patterns
 
 CPU_SECONDS: Final = 2.0
-"""For the redaction of one entry."""
+"""CPU seconds for the redaction of one entry."""
 
 MEMORY: Final = 1 << 30
-"""Bytes of address space: an entry of a few MiB takes some dozens of times as much as Python's values."""
+"""Bytes of address space: Python's values of an entry of a few MiB take dozens of times as much."""
 
 _SIZE: Final = struct.Struct("!I")
 
@@ -40,14 +41,14 @@ def rules_frame(rules: WriterRules) -> bytes:
 
 
 def batch_frame(entries: int) -> bytes:
-    """Return what comes before a batch of so many entries."""
+    """Return the frame that precedes a batch of `entries` entries."""
     return _SIZE.pack(entries)
 
 
 def main(descriptor: int) -> None:
     """Write the entries that come through a socket until its other end is closed."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if sys.platform == "linux":  # elsewhere the address space of a process is not limited reliably
+    if sys.platform == "linux":  # on other systems the address space of a process is not limited reliably
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     with socket.socket(fileno=descriptor) as link, link.makefile("rb") as frames:
         serve(link, frames)

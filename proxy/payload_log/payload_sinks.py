@@ -1,4 +1,4 @@
-"""Where the process of the payload log brings its entries: a file, or a collector by OTLP over HTTP."""
+"""The outputs of the payload log's process: a file, or a collector by OTLP over HTTP."""
 
 import os
 import socket
@@ -16,12 +16,12 @@ SCOPE: Final = "dragoman"
 
 _TROUBLES: Final = {UNREACHED: -2, TOO_SLOW: -3}
 _STATUS: Final = -1000
-"""What stands for a collector's trouble in place of the number of an operating system's error: a status is counted down
-from here."""
+"""The number for a collector's status, in place of the number of an operating system's error: the status is subtracted
+from it."""
 
 
 class WriterRules(NamedTuple):
-    """What the process is told first: the file, or the `endpoint` with its headers and the seconds of an export."""
+    """The first message to the process: the file, or the `endpoint` with its headers and the seconds of an export."""
 
     file: str | None
     most: int
@@ -29,36 +29,36 @@ class WriterRules(NamedTuple):
     rotate: int
     keep: int
     endpoint: str = ""
-    headers: dict[str, str] = {}  # noqa: RUF012 - a NamedTuple's default, which nobody changes
+    headers: dict[str, str] = {}  # noqa: RUF012 - a NamedTuple's default, which is never changed
     timeout: float = 0.0
     resource: dict[str, str] = {}  # noqa: RUF012
 
 
 class Finished(NamedTuple):
-    """An entry that is to be written: its facts, and its whole line."""
+    """An entry to write: its facts, and its complete line."""
 
     facts: bytes
     line: bytes
 
 
 class EntrySink(Protocol):
-    """Takes entries."""
+    """An output for entries."""
 
     def write(self, entries: Sequence[Finished]) -> int:
-        """Write entries; return 0, or what `reason_of` explains where they were not all written."""
+        """Write entries; return 0, or a number that `reason_of` explains if they were not all written."""
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the open file or connection."""
 
 
 class FileSink:
-    """Writes to a file. See EntrySink."""
+    """Writes to a file."""
 
     def __init__(self, rules: WriterRules) -> None:
         self._file = PayloadFile(Path(rules.file or ""), rules.rotate, rules.keep)
 
     def write(self, entries: Sequence[Finished]) -> int:
-        """See EntrySink."""
+        """Write entries; return 0, or the number of the operating system's error."""
         try:
             for entry in entries:
                 self._file.append(entry.line)
@@ -67,12 +67,12 @@ class FileSink:
         return 0
 
     def close(self) -> None:
-        """See EntrySink."""
+        """Close the file."""
         self._file.close()
 
 
 class CollectorSink:
-    """Sends to a collector, all entries in one export. See EntrySink."""
+    """Sends to a collector, all entries in one export."""
 
     def __init__(self, rules: WriterRules) -> None:
         self._link = CollectorLink(rules.endpoint, rules.headers, rules.timeout)
@@ -80,7 +80,7 @@ class CollectorSink:
         self._resource = {**own, **rules.resource}
 
     def write(self, entries: Sequence[Finished]) -> int:
-        """See EntrySink."""
+        """Send entries; return 0, or a number that `reason_of` explains."""
         now = time.time_ns()
         records = [log_record(entry.facts, entry.line, now) for entry in entries]
         trouble = self._link.post("/v1/logs", logs_request(self._resource, (SCOPE, VERSION), records))
@@ -90,12 +90,12 @@ class CollectorSink:
         return _TROUBLES.get(trouble) or (_STATUS - int(status) if status.isdecimal() else -1)
 
     def close(self) -> None:
-        """See EntrySink."""
+        """Close the connection."""
         self._link.close()
 
 
 def sink_of(rules: WriterRules) -> EntrySink:
-    """Return where entries go by these rules."""
+    """Return the output of these rules."""
     return FileSink(rules) if rules.file is not None else CollectorSink(rules)
 
 

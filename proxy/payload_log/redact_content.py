@@ -1,4 +1,4 @@
-"""Take out of content what the operator's patterns match, and cut what is too long. Pure."""
+"""Removes matches of the operator's patterns from content, and cuts content that is too long. Pure."""
 
 import json
 import re
@@ -12,11 +12,11 @@ REDACTED: Final = "[redacted]"
 TOO_DEEP: Final = "[nested too deeply]"
 
 DEEPEST: Final = 200
-"""Levels of what is shown. It is no more than each recursion here can take: how many that is, differs from one CPython
-to the next (a level of `redacted` is two frames in 3.11, and one from 3.12 on)."""
+"""Levels of content that are shown. All recursions here must be able to take this depth, which differs between versions
+of CPython (a level of `redacted` is two frames in 3.11, and one from 3.12 on)."""
 
 CAPS: Final = (16_384, 4096, 1024, 256, 64)
-"""Characters to which every longer text is cut, until the whole is short enough."""
+"""Characters to which every longer text is cut, one value after the other, until the content is short enough."""
 
 MOST_ESCAPED: Final = 8
 """Levels of JSON within JSON strings that are searched: each is a pass over the text."""
@@ -32,12 +32,12 @@ Patterns = Sequence[re.Pattern[str]]
 
 def dumped(value: JsonValue) -> bytes:
     """Return a value as one line of JSON."""
-    # A lone surrogate is written as JSON's own escape of it.
+    # A lone surrogate is written as its JSON escape.
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
 
 
 def redacted_json(content: bytes, patterns: Patterns) -> JsonValue:
-    """Return what content holds, or its text where it is no JSON, without what the patterns match."""
+    """Return the JSON value of content, or its text if it is not JSON, with matches of the patterns removed."""
     try:
         value = json.loads(content, parse_constant=_no_constant)
     except RecursionError:
@@ -48,7 +48,7 @@ def redacted_json(content: bytes, patterns: Patterns) -> JsonValue:
 
 
 def _is_deep(content: bytes, value: JsonValue) -> bool:
-    """Return whether a value has more than DEEPEST levels, of which each takes a bracket."""
+    """Return whether a value has more than DEEPEST levels, each of which takes a bracket."""
     if content.count(b"[") + content.count(b"{") <= DEEPEST:
         return False
     level = [value]
@@ -65,7 +65,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def redacted(value: JsonValue, patterns: Patterns) -> JsonValue:
-    """Return a value without what the patterns match in its texts, names and numbers."""
+    """Return a value with matches of the patterns removed from its texts, names and numbers."""
     if not patterns:
         return value
     if isinstance(value, str):
@@ -81,8 +81,8 @@ def redacted(value: JsonValue, patterns: Patterns) -> JsonValue:
 
 
 def without_credentials(body: JsonValue) -> JsonValue:
-    """Return a client's body without the credentials that it names as such, at its top and within the instructions of
-    another proxy, which are refused or left out for every vendor."""
+    """Return a client's body without the fields that are named as credentials, at its top level and within the
+    instructions for another proxy, which are refused or left out for every vendor."""
     if not isinstance(body, dict) or not any([is_credential(name) or is_instruction(name) for name in body]):
         return body
     return {name: _without_secrets(name, value, is_instruction(name)) for name, value in body.items()}
@@ -99,8 +99,8 @@ def _without_secrets(name: str, value: JsonValue, within: bool) -> JsonValue:
 
 
 def _text(text: str, patterns: Patterns) -> str:
-    """Return a text without the matches of the patterns, in the text itself and in the text that its JSON escapes stand
-    for: arguments of tools are JSON within JSON. A text that is redacted without its escapes is shown without them."""
+    """Return a text with the matches of the patterns removed. The text behind its JSON escapes is searched too, because
+    arguments of tools are JSON within JSON. If that text is redacted, it is shown without the escapes."""
     found = inner = _replaced(text, patterns)
     for _ in range(MOST_ESCAPED):
         if "\\" not in inner or (plain := _ESCAPE.sub(_character, inner)) == inner:
@@ -123,8 +123,8 @@ def _character(escape: re.Match[str]) -> str:
 
 
 def fitted(value: JsonValue, most: int) -> tuple[bytes, bool]:
-    """Return a value as JSON of at most so many bytes, and whether something was cut: its longest texts first, and
-    where that is not enough the JSON itself, as the beginning of a text."""
+    """Return a value as JSON of at most `most` bytes, and whether something was cut. The longest texts are cut first;
+    if that is not enough, the JSON itself is cut and written as a text."""
     data = dumped(value)
     if len(data) <= most:
         return data, False
@@ -132,7 +132,7 @@ def fitted(value: JsonValue, most: int) -> tuple[bytes, bool]:
         data = dumped(_shortened(value, cap))
         if len(data) <= most:
             return data, True
-    # A byte takes six at most as JSON.
+    # A byte takes at most six bytes as JSON.
     return dumped(data[: most // 6].decode("utf-8", "ignore")), True
 
 

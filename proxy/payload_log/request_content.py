@@ -1,4 +1,4 @@
-"""What one request asked and was answered, held while it runs for the payload log."""
+"""The contents of one request and its response, held for the payload log while the request runs."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -9,21 +9,21 @@ from providers.completion import Chunk, TextRun
 from providers.json_types import JsonObject
 from proxy.payload_log.payload_entry import SLACK
 
-STEP: Final = 4096
+ALLOWANCE_STEP: Final = 4096
 """Bytes that a stream takes of the allowance at a time."""
 
-HOLDER: Final = 256
-"""Bytes that a choice or a call counts besides its texts."""
+HOLDER_BYTES: Final = 256
+"""Bytes that are counted for a choice or a call, in addition to its texts."""
 
 
 @dataclass(slots=True, eq=False)
 class Allowance:
-    """What all contents together may still take, in bytes."""
+    """The bytes that all contents together may still take."""
 
     left: int
 
     def take(self, size: int) -> bool:
-        """Take so many bytes, if there are as many."""
+        """Take `size` bytes, if there are as many."""
         if size > self.left:
             return False
         self.left -= size
@@ -32,7 +32,7 @@ class Allowance:
 
 @dataclass(slots=True, eq=False)
 class _StreamedText:
-    """A text of a stream; `clipped` where it goes on."""
+    """A text of a stream; `clipped` is true if the text continues."""
 
     data: bytearray = field(default_factory=bytearray)
     clipped: bool = False
@@ -56,23 +56,23 @@ class _StreamedChoice:
 
 @dataclass(slots=True, eq=False)
 class LoggedContent:
-    """Implements RequestContent: the request's body, and the answer's or what its stream says, up to `most` bytes and
-    the slack. `held` is what it has taken of the allowance."""
+    """Implements RequestContent: the body of the request, and the body of the response or the content of its stream, up
+    to `most` bytes and the slack. `held` are the bytes that it has taken of the allowance."""
 
     allowance: Allowance
     request: bytes
     most: int
     answer: bytes | None = None
     held: int = 0
-    _room: int = field(init=False)
+    _left: int = field(init=False)
     _taken: int = 0
     _choices: dict[int, _StreamedChoice] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._room = self.most + SLACK
+        self._left = self.most + SLACK
 
     def add_run(self, run: TextRun) -> None:
-        """Add a run that a client was sent."""
+        """Add a run that was sent to the client."""
         choice = self._choice(run.index)
         if choice is None:
             return
@@ -85,7 +85,7 @@ class LoggedContent:
             self._add(choice.texts["text"], b"".join(run.literals))
 
     def add_chunk(self, chunk: Chunk) -> None:
-        """Add what a client was sent of a choice."""
+        """Add a chunk of a choice that was sent to the client."""
         choice = self._choice(chunk.index)
         if choice is None:
             return
@@ -95,44 +95,44 @@ class LoggedContent:
         for delta in chunk.tool_calls:
             call = choice.calls.get(delta.index)
             if call is None:
-                if not self._hold(HOLDER):
+                if not self._hold(HOLDER_BYTES):
                     return
                 call = choice.calls[delta.index] = _StreamedCall(delta.name or "")
             self._add(call.arguments, delta.arguments.encode("utf-8", "replace"))
         choice.finish_reason = chunk.finish_reason or choice.finish_reason
 
     def streamed(self) -> bytes | None:
-        """Return the choices of the stream as JSON; None where there was none."""
+        """Return the choices of the stream as JSON; `None` if there was no stream."""
         if not self._choices:
             return None
         return orjson.dumps([_choice_json(index, choice) for index, choice in sorted(self._choices.items())])
 
-    def let_go(self) -> None:
-        """Give back what is held."""
+    def release(self) -> None:
+        """Return the held bytes to the allowance."""
         self.allowance.left += self.held
         self.held = 0
 
     def _choice(self, index: int) -> _StreamedChoice | None:
         choice = self._choices.get(index)
-        if choice is None and self._hold(HOLDER):
+        if choice is None and self._hold(HOLDER_BYTES):
             choice = self._choices[index] = _StreamedChoice()
         return choice
 
     def _add(self, text: _StreamedText, data: bytes) -> None:
         if text.clipped:
             return
-        kept = data[: max(0, self._room)]
-        if not self._hold(len(kept)):
-            kept = b""
-        text.data += kept
-        self._room -= len(kept)
-        text.clipped = len(kept) < len(data)
+        added = data[: max(0, self._left)]
+        if not self._hold(len(added)):
+            added = b""
+        text.data += added
+        self._left -= len(added)
+        text.clipped = len(added) < len(data)
 
     def _hold(self, size: int) -> bool:
-        """Count so many bytes, and take more of the allowance where that is needed."""
+        """Count `size` bytes, and take more of the allowance if needed."""
         needed = self._taken + size - (self.held - len(self.request))
         if needed > 0:
-            step = -(-needed // STEP) * STEP
+            step = -(-needed // ALLOWANCE_STEP) * ALLOWANCE_STEP
             if not self.allowance.take(step):
                 return False
             self.held += step

@@ -75,8 +75,8 @@ def rewritten_arguments(old: str, new: str) -> str:
     return old if new == unescaped(old) else new
 
 
-def _shown(call: ToolCall) -> str:
-    return unescaped(call.arguments) if call.kind == "function" else call.arguments
+def _shown(tool_call: ToolCall) -> str:
+    return unescaped(tool_call.arguments) if tool_call.kind == "function" else tool_call.arguments
 
 
 def size_of_choice(choice: Choice) -> int:
@@ -131,10 +131,12 @@ def _named(choice: Choice, take: Take) -> Choice:
     )
 
 
-def _named_call(call: ToolCall, place: str, take: Take) -> ToolCall:
-    name = take(call.name, "name", f"{place}.name") if call.name else call.name
-    identity = call.id if is_id(call.id) else take(call.id, "other", f"{place}.id")
-    return call if (name, identity) == (call.name, call.id) else replace(call, name=name, id=identity)
+def _named_call(tool_call: ToolCall, place: str, take: Take) -> ToolCall:
+    name = take(tool_call.name, "name", f"{place}.name") if tool_call.name else tool_call.name
+    identity = tool_call.id if is_id(tool_call.id) else take(tool_call.id, "other", f"{place}.id")
+    return (
+        tool_call if (name, identity) == (tool_call.name, tool_call.id) else replace(tool_call, name=name, id=identity)
+    )
 
 
 def has_odd_end(ended: Choice | Chunk) -> bool:
@@ -224,8 +226,8 @@ def with_texts(choice: Choice, texts: Sequence[str]) -> tuple[Choice, tuple[str,
     return made, tuple(_left_out(choice))
 
 
-def _with_arguments(call: ToolCall, text: str) -> ToolCall:
-    return call if text == _shown(call) else replace(call, arguments=text)
+def _with_arguments(tool_call: ToolCall, text: str) -> ToolCall:
+    return tool_call if text == _shown(tool_call) else replace(tool_call, arguments=text)
 
 
 def _left_out(choice: Choice) -> Iterator[str]:

@@ -13,7 +13,7 @@ from providers.completion import Completion, Usage
 from providers.emulation.estimate_missing_usage import BYTES_PER_TOKEN, estimate_usage, with_usage
 from providers.emulation.plan_calls import CallPlan
 from providers.unified_request import Task, UnifiedRequest
-from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.dispatch.text_answers import GuardingAnswers, TextAnswers
 from proxy.errors import FieldProblem, GatewayError, invalid_request
 from proxy.hooks.request_hook import BodyCheck, Q, RequestHook
@@ -63,19 +63,19 @@ class GuardedAnswers(GuardingAnswers):
     inner: TextAnswers
     chain: GuardChain
 
-    async def whole(self, planned: PlannedRequest[UnifiedRequest]) -> tuple[CallPlan, Completion]:
-        return await self.passed(planned, *await self.inner.whole(planned))
+    async def whole(self, exchange: Exchange[UnifiedRequest]) -> tuple[CallPlan, Completion]:
+        return await self.passed(exchange, *await self.inner.whole(exchange))
 
     async def passed(
-        self, planned: PlannedRequest[UnifiedRequest], prepared: CallPlan, completion: Completion
+        self, exchange: Exchange[UnifiedRequest], prepared: CallPlan, completion: Completion
     ) -> tuple[CallPlan, Completion]:
         """Return a response as the guards let it pass. Raises GatewayError."""
-        record = planned.record
+        record = exchange.record
         try:
             choices = [await self.chain.choice_passed(choice, record) for choice in completion.choices]
             if any(new is not old for new, old in zip(choices, completion.choices, strict=True)):
                 completion = with_choices(completion, choices)
-            native = planned.request.native
+            native = exchange.request.native
             if not await self.chain.beside_passed(completion, None if native is None else native.body, record):
                 completion = without_beside(completion)
         except GatewayError:
@@ -84,21 +84,23 @@ class GuardedAnswers(GuardingAnswers):
             raise
         return prepared, completion
 
-    def streamed(self, planned: PlannedRequest[UnifiedRequest]) -> AbstractAsyncContextManager[tuple[CallPlan, Stream]]:
+    async def streamed(
+        self, exchange: Exchange[UnifiedRequest]
+    ) -> AbstractAsyncContextManager[tuple[CallPlan, Stream]]:
         """Return a stream that is held back until a guard lets content pass, or until its end if a guard needs the
         complete response."""
-        return self.passing(planned, self.inner.streamed(planned))
+        return self.passing(exchange, await self.inner.streamed(exchange))
 
     @asynccontextmanager
     async def passing(
         self,
-        planned: PlannedRequest[UnifiedRequest],
+        exchange: Exchange[UnifiedRequest],
         opened: AbstractAsyncContextManager[tuple[CallPlan, Stream]],
     ) -> AsyncIterator[tuple[CallPlan, Stream]]:
         """Yield the opened stream as the guards let it pass. A refusal is raised within it."""
-        record = planned.record
+        record = exchange.record
         async with opened as (prepared, stream):
-            guarded = GuardedStream(stream, self.chain, planned, prepared)
+            guarded = GuardedStream(stream, self.chain, exchange, prepared)
             try:
                 await guarded.begin()
             except BaseException:
@@ -123,7 +125,7 @@ def _with_refused(usage: Usage | None, guarded: GuardedStream) -> Usage | None:
 def attach_guards(hooks: TeamHooks, registry: TeamGuards | None) -> None:
     """Pass requests that begin from now on through the guards of `registry`; `None`: no guards."""
 
-    def hook_of(team: str) -> GuardHook | None:
+    def hook_of(team: str, surface: str) -> GuardHook | None:
         chain = None if registry is None else registry.of(team)
         return None if chain is None else GuardHook(chain)
 

@@ -16,7 +16,7 @@ from providers.emulation.plan_calls import CallPlan
 from providers.failure import FailureKind, UpstreamError
 from providers.json_types import JsonValue
 from providers.unified_request import UnifiedRequest
-from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.errors import GatewayError, PluginError
 from proxy.loop_clock import loop_clock
 from proxy.plugins.answer_texts import labels_of_chunk, texts_of_usage
@@ -37,15 +37,15 @@ class GuardedStream:
     generated content. Both include refused content."""
 
     def __init__(
-        self, stream: Stream, chain: GuardChain, planned: PlannedRequest[UnifiedRequest], prepared: CallPlan
+        self, stream: Stream, chain: GuardChain, exchange: Exchange[UnifiedRequest], prepared: CallPlan
     ) -> None:
         self.usage: Usage | None = None
         self.size = 0
         self._stream = stream
         self._chain = chain
-        self._record = planned.record
+        self._record = exchange.record
         self._idle = prepared.target.timeouts.idle
-        self._expected = planned.request.choices
+        self._expected = exchange.request.choices
         self._ended = 0
         self._held = HeldBack(MAX_HELD)
         self._choices: dict[int, GuardedChoice] = {}
@@ -54,7 +54,7 @@ class GuardedStream:
         self._labels: tuple[str | None, str | None] = (None, None)
         self._labels_pass = True
         self._passed_extra: Mapping[str, JsonValue] | None = None
-        dropped = ("logprobs",) if "logprobs" in planned.request.params else ()
+        dropped = ("logprobs",) if "logprobs" in exchange.request.params else ()
         if self._record.guarded is not None:
             names = [guard.name for guard in chain.answer] if chain.streams else []
             self._record.guarded.note(names, dropped)

@@ -91,17 +91,17 @@ class PluginThreads:
         loop: asyncio.AbstractEventLoop,
         ended: "asyncio.Future[Returned[T] | Raised]",
         work: Callable[[], T],
-        call: _ThreadCall,
+        thread_call: _ThreadCall,
     ) -> None:
         outcome = attempted(work)
         if not loop.is_closed():
-            loop.call_soon_threadsafe(self._done, ended, outcome, call)
+            loop.call_soon_threadsafe(self._done, ended, outcome, thread_call)
 
-    def _replace(self, call: _ThreadCall) -> None:
+    def _replace(self, thread_call: _ThreadCall) -> None:
         """Replace the thread of a call that has passed its deadline."""
         self._outlasted += 1
         if self._hung < MAX_HUNG:
-            call.hangs = True
+            thread_call.hangs = True
             self._hung += 1
             self._started -= 1
             self._free.release()
@@ -115,11 +115,11 @@ class PluginThreads:
         self._logged_at, self._outlasted = now, 0
 
     def _done(
-        self, ended: "asyncio.Future[Returned[T] | Raised]", outcome: Returned[T] | Raised, call: _ThreadCall
+        self, ended: "asyncio.Future[Returned[T] | Raised]", outcome: Returned[T] | Raised, thread_call: _ThreadCall
     ) -> None:
-        if call.deadline is not None:
-            call.deadline.cancel()
-        if call.hangs:
+        if thread_call.deadline is not None:
+            thread_call.deadline.cancel()
+        if thread_call.hangs:
             self._hung -= 1
             self._jobs.put(None)  # one thread too many
         else:

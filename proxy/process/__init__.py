@@ -1,1 +1,1 @@
-"""The process around the gateway: assembled, reloaded, observed and shut down here."""
+"""The process around the gateway: its assembly, reloads, observation and shutdown."""

@@ -1,4 +1,4 @@
-"""The composition root of one process: makes every long-lived part, in order, and closes them in reverse."""
+"""The composition root of one process: creates every long-lived object in order, and closes them in reverse order."""
 
 import asyncio
 import logging
@@ -43,7 +43,7 @@ from proxy.overload.refusing_connection import EarlyRefusingServer
 from proxy.overload.start_queue import StartQueue, StartQueueRules
 from proxy.payload_log.payload_hook import attach_payload_log
 from proxy.payload_log.payload_log import opened_payload_log
-from proxy.process.choose_storage import keep_by_settings, use_settings
+from proxy.process.choose_storage import GatewayFeatures, attach_features, set_up_storage, use_settings
 from proxy.process.file_descriptors import client_share, when_exhausted
 from proxy.process.freeze_watchdog import FreezeWatchdog
 from proxy.process.heartbeat import Heartbeat
@@ -55,7 +55,7 @@ from proxy.process.request_observer import RequestObserver
 from proxy.process.set_up_process import collect_by_load, late_services, log_table, objects_held, set_up_process
 from proxy.process.shutdown import DRAINING, Shutdown, drain_or_stop
 from proxy.process.start_listener import (
-    OPERATORS_AT_ONCE,
+    OPERATOR_ACCEPTS,
     ListenerOpener,
     close_with,
     open_listener,
@@ -69,7 +69,7 @@ from proxy.shared_state.redis_sync import SharedState
 from proxy.telemetry.limit_metrics import ledger_families, limit_families
 from proxy.telemetry.log_writer import ByteSink, LineWriter, unbuffered
 from proxy.telemetry.metrics import Metrics
-from proxy.telemetry.table_metrics import ExpiringKey, TableFamilies
+from proxy.telemetry.table_metrics import ConfigurationFamilies, ExpiringKey
 from proxy.tracing.trace_hook import attach_tracing
 from proxy.tracing.tracing_service import TracingService
 from proxy.upstream.transport import Transport
@@ -78,7 +78,7 @@ from proxy.vendor_credentials.authorizing_transport import AuthorizedTransport
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where to listen. Port 0 lets the system choose."""
+    """The addresses of the listeners. With port 0 the system chooses a port."""
 
     host: str
     port: int
@@ -88,8 +88,7 @@ class Addresses:
 
 @dataclass(frozen=True, slots=True)
 class ProcessOutputs:
-    """What a serving process reports of itself, its access log and the heartbeat of its event loop, and the others of
-    its gateway, with which it counts."""
+    """The access log and the heartbeat of a serving process, and the siblings with which it shares limits."""
 
     log: ByteSink
     heartbeat: Heartbeat
@@ -98,7 +97,7 @@ class ProcessOutputs:
 
 @dataclass(frozen=True, slots=True)
 class PublicGateway:
-    """A gateway that takes requests. `url` has the real port, `listener` accepts; `services` have to run beside it."""
+    """A gateway that takes requests. `url` has the real port; `listener` accepts; the caller must run `services`."""
 
     gateway: Gateway
     dispatcher: Dispatcher
@@ -115,21 +114,22 @@ class PublicGateway:
     services: Sequence[Callable[[], Work]]
     discovered: DiscoveredModels
     limits: LimitsAndLedger
-    shown: TableFamilies
+    shown: ConfigurationFamilies
     tracing: TracingService
     plugins: PluginsInUse
+    features: GatewayFeatures
 
     @property
     def secured(self) -> Secured:
-        """The TLS options of its connections, empty without TLS."""
+        """The TLS options of its connections; empty without TLS."""
         return self.presented.secured()
 
     def objects_held(self) -> int:
-        """Return how many objects the requests and connections under way hold, about."""
+        """Return the approximate number of objects that requests in flight and open connections hold."""
         return objects_held(self.gateway.in_flight, self.public.open_connections)
 
     async def use_table(self, table: LoadedTable) -> None:
-        """Put a table in force for requests that begin from now on."""
+        """Make a configuration current for requests that begin from now on."""
         self.live.swap(table.snapshot)
         self.plugins.use_guards(table)
         self.dispatcher.keep(table.snapshot)
@@ -165,20 +165,17 @@ async def public_gateway(
     outputs: ProcessOutputs,
     rules: DeploymentRules | None = None,
 ) -> AsyncIterator[PublicGateway]:
-    """Start the public part of the gateway on `host`. Leaving the block cuts requests in flight; `drain` before that
-    lets them end.
+    """Start the public part of the gateway on `host`. Leaving the block aborts requests in flight, unless drained.
 
-    `since` is the start of the gateway in unix seconds; `rules` replace the built-in ones. Raises OSError when the port
+    `since` is the start of the gateway in unix seconds; `rules` replace the built-in rules. Raises OSError if the port
     is taken.
     """
     server = table.loaded.config.server
     async with AsyncExitStack() as stack:
-        metrics = Metrics()
+        metrics, log, loop = Metrics(), logging.getLogger("dragoman"), asyncio.get_running_loop()
         metrics.config(table.snapshot.digest)
-        own = logging.getLogger("dragoman")
-        lines = LineWriter(outputs.log, own.warning, recovered=own.info)
+        lines, transport = LineWriter(outputs.log, log.warning, recovered=log.info), HttpTransport()
         stack.callback(lines.close)
-        transport, loop = HttpTransport(), asyncio.get_running_loop()
         http = AuthorizedTransport(transport, loop.time)
         stack.push_async_callback(http.aclose)
         live, checks = CurrentSnapshot(table.snapshot, since), AnswerChecks()
@@ -186,9 +183,9 @@ async def public_gateway(
         off_loop = OffLoop(checks)
         stack.callback(off_loop.threads.close)
         dispatcher = Dispatcher(http, metrics, off_loop, rules, secrets=http.secrets)
-        shared = _sharing(server, dispatcher)
-        limits = await _limiting(stack, dispatcher, table, shared, outputs.siblings)
-        watch, observer, hooks = await _observing(stack, dispatcher, lines, table, limits)
+        shared = _set_up_sharing(server, dispatcher)
+        limits = await _set_up_limits(stack, dispatcher, table, shared, outputs.siblings)
+        watch, observer, hooks = await _set_up_observers(stack, dispatcher, lines, table, limits)
         queue = StartQueue(StartQueueRules(), loop)
 
         def ticked(lags: Lags) -> None:
@@ -197,35 +194,36 @@ async def public_gateway(
             queue.tick()
 
         lag, memory = LoopLag(LagRules(), ticked), MemoryMeter(groups())
-        most = AdmissionLimits(server.limits.requests, server.limits.streams, server.limits.body_bytes)
-        admission = Admission(most, ShedRules(), lag.lags, queue, memory, random.random)
+        maximum = AdmissionLimits(server.limits.requests, server.limits.streams, server.limits.body_bytes)
+        admission = Admission(maximum, ShedRules(), lag.lags, queue, memory, random.random)
         gateway = Gateway(live, dispatcher, limits.team, observer.finished, admission, queue)
         gateway.on_begin, gateway.usage, gateway.hooks = outputs.heartbeat.begin, limits.reports.answer, hooks
+        features = attach_features(gateway, dispatcher, live.now)
         attached = gateway, observer, metrics, table
-        tracing, plugins = await _tracing(outputs.siblings, *attached), await _plugging(off_loop, *attached)
+        tracing, plugins = await _start_tracing(outputs.siblings, *attached), await _start_plugins(off_loop, *attached)
         stack.push_async_callback(_deliver_last, tracing, plugins)
-        discovered = await _discovering(stack, gateway, http, table)
+        discovered = await _set_up_discovery(stack, gateway, http, table)
         presented, guard = Presented(table.tls), BrowserGuard(host, server.hosts, server.cors.origins)
         malformed, refused = MalformedRequests(observer.malformed), watch.hour.with_refusals(observer.refused)
         early = EarlyRefusal(gateway, admission, queue, server.max_body, guard, refused)
         public = EarlyRefusingServer(gateway.handle, server.max_body, early, guard, gateway.refuse, malformed)
         public.most_open = client_share()
-        when_exhausted(partial(_make_room, transport, public))
+        when_exhausted(partial(_close_idle, transport, public))
         listener = await open_public(public, presented.secured())
         close_with(stack, public, listener)
-        stack.enter_context(Watchdog(lag, own))
-        outputs.heartbeat.beat()  # requests may come before the first tick
+        stack.enter_context(Watchdog(lag, log))
+        outputs.heartbeat.beat()  # requests may arrive before the first tick
         status = OneProcess(gateway, dispatcher, live, watch, discovered, limits)
-        kept = keep_by_settings(gateway, guard, shared, server, metrics)
+        use_settings(gateway, guard, server)
         late = [*late_services(transport.dialer, table.snapshot), *limits.services]
-        services = [lag.run, memory.run, checks.run, *kept, *late]
-        url, shown = url_of(scheme_of(server), host, listener), _showing(dispatcher, table, memory)
-        rest = (public, listener, presented, url, services, discovered, limits, shown, tracing, plugins)
+        services = [lag.run, memory.run, checks.run, *set_up_storage(features, shared, server, metrics), *late]
+        url, shown = url_of(scheme_of(server), host, listener), _set_up_metrics(dispatcher, table, memory)
+        rest = (public, listener, presented, url, services, discovered, limits, shown, tracing, plugins, features)
         yield PublicGateway(gateway, dispatcher, admission, transport, live, metrics, status, guard, *rest)
 
 
-def _make_room(transport: HttpTransport, public: PublicServer) -> None:
-    """Close what nobody waits for: first connections to vendors, then those of clients."""
+def _close_idle(transport: HttpTransport, public: PublicServer) -> None:
+    """Close idle connections: first connections to vendors, then connections of clients."""
     transport.pool.close_idle()
     public.close_idle()
 
@@ -239,7 +237,7 @@ async def running(
     rules: DeploymentRules | None = None,
     heartbeat: Heartbeat | None = None,
 ) -> AsyncIterator[WholeGateway]:
-    """Start `public_gateway` and the operator's listener in this process. Raises OSError when a port is taken."""
+    """Start `public_gateway` and the operator's listener in this process. Raises OSError if a port is taken."""
     server = table.loaded.config.server
     outputs = ProcessOutputs(log, Heartbeat.private() if heartbeat is None else heartbeat)
 
@@ -257,24 +255,24 @@ async def running(
 async def admin_listener(
     status: StatusSource, reloader: Reloader, listen: Addresses, settings: AdminSection
 ) -> AsyncIterator[str]:
-    """Open the operator's listener for the block and yield its URL. Raises OSError when the port is taken."""
+    """Open the operator's listener for the block and yield its URL. Raises OSError if the port is taken."""
     async with AsyncExitStack() as stack:
         guard = BrowserGuard(listen.admin_host, settings.hosts, (), ADMIN)
         admin = AdminServer(Admin(status, reloader, settings.token), guard)
-        listener = await open_listener(admin, listen.admin_host, listen.admin_port, {}, OPERATORS_AT_ONCE)
+        listener = await open_listener(admin, listen.admin_host, listen.admin_port, {}, OPERATOR_ACCEPTS)
         close_with(stack, admin, listener)
         yield url_of("http", listen.admin_host, listener)
 
 
 def reload_services(reloader: Reloader, server: ServerSection) -> Iterator[Callable[[], Work]]:
-    """Yield the services that reload the table: on request and, unless switched off, when its files change."""
+    """Yield the services that reload the configuration: on request and, unless switched off, when its files change."""
     yield reloader.run
     if server.watch:
         yield reloader.watch
 
 
-def show_table(shown: TableFamilies, table: LoadedTable) -> None:
-    """Show a table's names, keys and certificate in the metrics from now on."""
+def show_table(shown: ConfigurationFamilies, table: LoadedTable) -> None:
+    """Show the names, keys and certificate of a configuration in the metrics from now on."""
     served = (
         (name, tuple(each.label for each in targets if not each.out_of_service))
         for name, targets in targets_of_names(table.snapshot)
@@ -285,17 +283,17 @@ def show_table(shown: TableFamilies, table: LoadedTable) -> None:
     shown.use(names, keys, None if pair is None else pair.ends)
 
 
-def _showing(dispatcher: Dispatcher, table: LoadedTable, memory: MemoryMeter) -> TableFamilies:
-    """Return what shows the table in the metrics, and show the use of memory beside it."""
-    shown = TableFamilies(lambda: dispatcher.deployments.breakers.states(dispatcher.now()))
+def _set_up_metrics(dispatcher: Dispatcher, table: LoadedTable, memory: MemoryMeter) -> ConfigurationFamilies:
+    """Return the metrics of the configuration, and add the metric of memory use."""
+    shown = ConfigurationFamilies(lambda: dispatcher.deployments.breakers.states(dispatcher.now()))
     show_table(shown, table)
     dispatcher.metrics.watch_families(shown)
     dispatcher.metrics.watch_memory(lambda: memory.share)
     return shown
 
 
-def _sharing(server: ServerSection, dispatcher: Dispatcher) -> SharedState | None:
-    """Return what gateways that share a Redis tell each other, where the table says so."""
+def _set_up_sharing(server: ServerSection, dispatcher: Dispatcher) -> SharedState | None:
+    """Return the state shared with the other gateways of a Redis; `None` if the configuration does not share it."""
     if server.shared is None:
         return None
     breakers = dispatcher.deployments.breakers
@@ -305,10 +303,10 @@ def _sharing(server: ServerSection, dispatcher: Dispatcher) -> SharedState | Non
     return shared
 
 
-async def _limiting(
+async def _set_up_limits(
     stack: AsyncExitStack, dispatcher: Dispatcher, table: LoadedTable, shared: SharedState | None, siblings: Siblings
 ) -> LimitsAndLedger:
-    """Return the limits of teams, and hold the calls of deployments to theirs."""
+    """Return the limits of teams, and apply the limits of deployments to their calls."""
     made = limits_and_ledger(table.loaded, table.snapshot, shared, siblings)
     limits = await stack.enter_async_context(made)
     dispatcher.limits.registry = limits.registry
@@ -321,10 +319,10 @@ async def _limiting(
     return limits
 
 
-async def _observing(
+async def _set_up_observers(
     stack: AsyncExitStack, dispatcher: Dispatcher, lines: LineWriter, table: LoadedTable, limits: LimitsAndLedger
 ) -> tuple[RequestWatch, RequestObserver, TeamHooks]:
-    """Return the watch over the last requests, the observer of all, and the hooks, with the payload log's."""
+    """Return the records of past requests, the observer of all requests, and the hooks, including the payload log's."""
     loop, metrics, hooks = asyncio.get_running_loop(), dispatcher.metrics, TeamHooks()
     watch = RequestWatch(RecentRequests(loop.time), HourCounter(loop.time, time.time), FailedRequests(time.time), lines)
     observer = RequestObserver(metrics, lines, table.loaded.config.server.log, limits.ledger, soon=loop.call_soon)
@@ -340,14 +338,14 @@ async def _observing(
 
 
 async def _deliver_last(tracing: TracingService, plugins: PluginsInUse) -> None:
-    """Send the last traces and the last rows of sinks, at the same time: whoever hangs does not take the other's."""
+    """Send the last traces and the last rows of sinks concurrently: neither can use up the time of the other."""
     await asyncio.gather(tracing.aclose(), plugins.aclose())
 
 
-async def _tracing(
+async def _start_tracing(
     siblings: Siblings, gateway: Gateway, observer: RequestObserver, metrics: Metrics, table: LoadedTable
 ) -> TracingService:
-    """Return what traces requests, where the table says so."""
+    """Return the tracing service; it traces requests if the configuration enables tracing."""
     set_traces = partial(attach_tracing, gateway.hooks, gateway.guard)
     tracing = TracingService(set_traces, worker=siblings.number if siblings.processes > 1 else None)
     await tracing.use(table.loaded.config.server.tracing, table.snapshot)
@@ -356,19 +354,19 @@ async def _tracing(
     return tracing
 
 
-async def _plugging(
+async def _start_plugins(
     off_loop: OffLoop, gateway: Gateway, observer: RequestObserver, metrics: Metrics, table: LoadedTable
 ) -> PluginsInUse:
-    """Return the table's plugins, through which requests pass from now on."""
+    """Return the plugins of the configuration; requests pass through them from now on."""
     sinks = sinks_of_process()
     observer.add("plugins", sinks.add)
     return await plugins_in_use(gateway.hooks, sinks, off_loop.threads, table, metrics)
 
 
-async def _discovering(
+async def _set_up_discovery(
     stack: AsyncExitStack, gateway: Gateway, http: Transport, table: LoadedTable
 ) -> DiscoveredModels:
-    """Return what fetches the vendors' own lists of models, by the transport and the credentials of calls."""
+    """Return the service that fetches vendors' lists of models. It uses the transport and the credentials of calls."""
     gateway.catalogue.discovered = discovered = DiscoveredModels(http)
     stack.push_async_callback(discovered.aclose)
     await discovered.use(table.snapshot)
@@ -376,12 +374,12 @@ async def _discovering(
 
 
 async def serve(source: Source, table: LoadedTable, listen: Addresses) -> None:
-    """Serve until SIGTERM or SIGINT, drain, and return; a second signal ends at once. SIGHUP reloads the table."""
+    """Serve until SIGTERM or SIGINT, then drain and return. A second signal ends at once; SIGHUP reloads."""
     server = table.loaded.config.server
     log = set_up_process(server.log.form)
     log_table(log, source)
     heartbeat, lines = Heartbeat.private(), unbuffered(sys.stdout)
-    # Standard output is the access log: what plugins print goes beside it.
+    # Standard output is the access log, so the prints of plugins go to standard error.
     with redirect_stdout(sys.stderr), FreezeWatchdog(heartbeat, server.stall_limit, server.log.form):
         started = running(source, table, listen, lines, heartbeat=heartbeat)
         async with sole_gateway(settings_of(table.loaded)), started as app:

@@ -1,7 +1,7 @@
-"""Signal handlers that the C library runs by itself: they work while native code holds the interpreter's lock.
+"""Signal handlers that the C library runs by itself, so that they work while native code holds the interpreter's lock.
 
-Handlers of Python's `signal` module only set a flag, which the main thread reads when it is back in Python code.
-A process that is number 1 of a container ignores every signal without a handler, also those that it sends itself.
+Handlers of Python's `signal` module only set a flag, which the main thread reads when it returns to Python code. A
+process with id 1 in a container ignores every signal without a handler, even if it sends the signal to itself.
 """
 
 import ctypes
@@ -10,18 +10,18 @@ from typing import Final
 _LIBC: Final = ctypes.CDLL(None)
 
 Handler = ctypes.c_void_p
-"""The address of a C function that takes the signal's number."""
+"""The address of a C function whose argument is the number of the signal."""
 
 
 def exit_on(number: int) -> None:
-    """End the process at once on a signal, with the signal's number as its exit status."""
+    """End the process at once on a signal, with the number of the signal as its exit status."""
     _set("signal", number, ctypes.cast(_LIBC._exit, Handler).value)
 
 
 def reset_after_first(number: int) -> bool:
-    """Keep the handler of a signal for one delivery only: the next one has the default action, which ends a process.
-    Setting a handler again makes it permanent. Return False where the C library cannot do it (it is a function of
-    glibc)."""
+    """Make the handler of a signal apply to one delivery only: the next delivery has the default action, which ends the
+    process. Setting a handler again makes it permanent. Return False if the C library does not support it (it is a
+    function of glibc)."""
     if not hasattr(_LIBC, "sysv_signal"):
         return False
     present = _set("sysv_signal", number, None)
@@ -30,7 +30,7 @@ def reset_after_first(number: int) -> bool:
 
 
 def _set(function: str, number: int, handler: int | None) -> int | None:
-    """Call a function with the signature of C's `signal` and return the previous handler."""
+    """Call a function with the signature of C's `signal`, and return the previous handler."""
     setting = ctypes.CFUNCTYPE(Handler, ctypes.c_int, Handler)((function, _LIBC))
     before: int | None = setting(number, handler)
     return before

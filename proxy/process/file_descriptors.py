@@ -1,6 +1,7 @@
-"""File descriptors of this process: raise their limit, divide them, and log in one line that they have run out.
+"""File descriptors of this process: raise their limit, divide them, and log one line if there are no more.
 
-asyncio stops accepting for a second and tries again by itself; open connections stay served.
+If there are none, asyncio stops accepting connections for a second and then tries again. Open connections are still
+served.
 """
 
 import asyncio
@@ -14,77 +15,80 @@ from typing import Any
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE})
 
 LOGGED_EVERY = 10.0
-"""Seconds between two lines: asyncio (3.11 at least) reports as many failures a second as the backlog has places."""
+"""Seconds between two log lines. asyncio (at least 3.11) reports as many failures per second as the backlog has
+slots."""
 
-ROOM_EVERY = 0.5
-"""Seconds between two times at which room is made."""
+CLOSE_IDLE_EVERY = 0.5
+"""Seconds between two closings of idle connections."""
 
 ACCEPT_RETRY = 2.0
-"""Seconds within which asyncio has tried again to accept. On a listener that was closed meanwhile it finds a bad
-descriptor, as often as it had reported that there was none."""
+"""Seconds within which asyncio has retried to accept. If the listener was closed meanwhile, the retry reports a bad
+descriptor, as often as asyncio had reported that there were no descriptors."""
 
 
-def lacking(error: OSError) -> bool:
-    """Return whether this process, or the system, has no descriptor left."""
+def no_descriptor_left(error: OSError) -> bool:
+    """Return whether the error means that this process or the system has no free descriptor."""
     return error.errno in _EXHAUSTED
 
 
 class AcceptFailureLog:
-    """The event loop's exception handler: logs every LOGGED_EVERY seconds that connections cannot be accepted, and has
-    `make_room` close what is idle."""
+    """The exception handler of the event loop. If connections cannot be accepted, it logs that every LOGGED_EVERY
+    seconds and calls `make_room` to close idle connections."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
         self._logged = float("-inf")
         self._exhausted = float("-inf")
-        self._made_room = float("-inf")
-        self.make_room: Callable[[], None] = lambda: None
+        self._closed_idle = float("-inf")
+        self.close_idle: Callable[[], None] = lambda: None
 
-    def __call__(self, loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:  # asyncio's own signature
-        """See loop.set_exception_handler."""
+    def __call__(
+        self, loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]
+    ) -> None:  # the type is asyncio's own
+        """Handle an error as described for `loop.set_exception_handler`."""
         error = context.get("exception")
         now = loop.time()
         if not isinstance(error, OSError):
             loop.default_exception_handler(dict(context))
-        elif lacking(error):
+        elif no_descriptor_left(error):
             self._exhausted = now
-            self._complain(error, now)
-            if now - self._made_room >= ROOM_EVERY:
-                self._made_room = now
-                self.make_room()
+            self._log_failure(error, now)
+            if now - self._closed_idle >= CLOSE_IDLE_EVERY:
+                self._closed_idle = now
+                self.close_idle()
         elif error.errno != errno.EBADF or now - self._exhausted > ACCEPT_RETRY:
             loop.default_exception_handler(dict(context))
 
-    def _complain(self, error: OSError, now: float) -> None:
+    def _log_failure(self, error: OSError, now: float) -> None:
         if now - self._logged >= LOGGED_EVERY:
             self._logged = now
             self._log.error("no connection can be accepted: %s", os.strerror(error.errno or errno.EMFILE))
 
 
-def when_exhausted(make_room: Callable[[], None]) -> None:
-    """Have this called where the running loop's process finds no descriptor for a connection."""
+def when_exhausted(close_idle: Callable[[], None]) -> None:
+    """Set the function that is called if the process of the running loop has no descriptor for a connection."""
     handler = asyncio.get_running_loop().get_exception_handler()
     if isinstance(handler, AcceptFailureLog):
-        handler.make_room = make_room
+        handler.close_idle = close_idle
 
 
 def raise_limit() -> int:
     """Raise the soft limit on descriptors to the hard limit and return it.
 
-    A stream takes two descriptors, and shells grant 1024 by default.
+    A stream takes two descriptors, and the default of shells is 1024.
     """
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     return most
 
 
-OWN = 64
-"""Descriptors that are neither a client's nor a vendor's: listeners, files, pipes, Redis, databases (counted: 34)."""
+OWN_DESCRIPTORS = 64
+"""Descriptors used by neither clients nor vendors: listeners, files, pipes, Redis, databases (34 were counted)."""
 
 FEWEST_CLIENTS = 16
 
 
 def client_share() -> int:
-    """Return how many connections of clients leave each of them a descriptor for its vendor."""
+    """Return how many client connections there may be so that each has a descriptor for its vendor."""
     granted, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return max(FEWEST_CLIENTS, (granted - OWN) // 2)
+    return max(FEWEST_CLIENTS, (granted - OWN_DESCRIPTORS) // 2)

@@ -1,7 +1,7 @@
-"""End a process whose event loop is frozen, with a log line that names the request which began last.
+"""Ends a process whose event loop is frozen, with a log line that names the last request that began.
 
-A supervisor watches its workers from outside (`proxy.workers.restart_workers`); `FreezeWatchdog` guards the gateway as
-one process, and a worker whose supervisor is gone.
+A supervisor watches its workers from outside (`proxy.workers.restart_workers`). `FreezeWatchdog` watches the gateway if
+it is one process, and a worker whose supervisor has ended.
 """
 
 import faulthandler
@@ -24,27 +24,28 @@ from proxy.process.heartbeat import Heartbeat
 from proxy.telemetry.process_log import FORMATTERS
 
 LOOK_EVERY: Final = 0.25
-"""Seconds between two looks at a heartbeat."""
+"""Seconds between two checks of a heartbeat."""
 
 FROZEN_STATUS: Final = 70
-"""Exit status of a process that ended itself; EX_SOFTWARE of sysexits.h."""
+"""The exit status of a process that ended itself; EX_SOFTWARE of sysexits.h."""
 
 FROZEN: Final = "%s has stood still for %.1f s and is ended; the last request begun: %s"
-"""Whose event loop, for how long, and the request."""
+"""The log message. Its values are the frozen object, the seconds, and the request."""
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadState:
-    """A thread as Linux sees it: `state` is a letter of proc(5), `cpu` the CPU seconds it has used."""
+    """The state of a thread in Linux: `state` is a letter of proc(5), `cpu` the CPU seconds that it has used."""
 
     state: str
     cpu: float
 
 
 def main_thread(process: int) -> ThreadState | None:
-    """Return the state of a process's main thread, which runs the loop; None where the system does not report it."""
+    """Return the state of a process's main thread, which runs the event loop; `None` if the system does not report
+    it."""
     try:
         text = Path(f"/proc/{process}/task/{process}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -54,11 +55,11 @@ def main_thread(process: int) -> ThreadState | None:
 
 
 class FreezeDetector:
-    """Adds up the seconds for which a loop has not ticked although its thread could have run: `frozen_for`.
+    """Sums the seconds in which a loop did not tick although its thread could have run, in `frozen_for`.
 
-    A thread that is stopped, traced or waits for a disk or a core adds the CPU time it used and no more. Time between
-    two looks counts up to 2 * LOOK_EVERY: whole machines sleep, and containers are paused. Where the system does not
-    report the thread's state, all of that time counts.
+    For a thread that is stopped, is traced, or waits for a disk or a core, only the CPU time that it used counts. The
+    time between two checks counts up to 2 * LOOK_EVERY, because machines sleep and containers are paused. If the system
+    does not report the state of the thread, all of that time counts.
     """
 
     __slots__ = ("_beats", "_cpu", "_limit", "_looked", "frozen_for")
@@ -71,9 +72,8 @@ class FreezeDetector:
         self.frozen_for = 0.0
 
     def look(self, beats: int, now: float, thread: Callable[[], ThreadState | None]) -> bool:
-        """Return whether the loop has been frozen for longer than the limit; to be called every LOOK_EVERY seconds.
-        `thread` is called only where there was no tick since the last look. A loop that has never ticked is not
-        frozen."""
+        """Return whether the loop has been frozen for longer than the limit. Call it every LOOK_EVERY seconds. `thread`
+        is called only if there was no tick since the last check. A loop that has never ticked is not frozen."""
         passed, self._looked = min(now - self._looked, 2 * LOOK_EVERY), now
         if not beats or beats != self._beats:
             self._beats, self._cpu, self.frozen_for = beats, None, 0.0
@@ -89,15 +89,16 @@ class FreezeDetector:
 
 
 class FreezeWatchdog:
-    """Context manager of the main thread that ends this process where its loop is frozen for more than `limit` seconds;
-    0 never.
+    """A context manager of the main thread that ends this process if its loop is frozen for more than `limit` seconds;
+    0 disables it.
 
-    A thread of Python looks, and logs a line in the form `json` or `text`. While native code holds the interpreter's
-    lock no such thread runs: after `limit` seconds of CPU time without a look the C library writes the stacks to
-    standard error and ends the process with the status of SIGPROF's number (27 on Linux). They are those of all
-    threads, the loop's the last, for the kernel gives the signal to the thread that uses the CPU at that moment: one
-    that waits for the lock does so 200 times a second. CPU time does not pass while a process is stopped; on the other
-    hand native code that sleeps with the lock held is not noticed.
+    A Python thread checks the loop, and logs a line in the form `json` or `text`. That thread cannot run while native
+    code holds the interpreter's lock. Therefore, after `limit` seconds of CPU time without a check, the C library
+    writes the stacks to standard error and ends the process with the number of SIGPROF as its status (27 on Linux).
+
+    The stacks include all threads, the loop's last: the kernel delivers the signal to the thread that uses the CPU at
+    that moment, and a thread that waits for the lock does so 200 times a second. CPU time does not pass while a process
+    is stopped. On the other hand, native code that sleeps while it holds the lock is not detected.
     """
 
     def __init__(self, heartbeat: Heartbeat, limit: float, form: str) -> None:
@@ -136,7 +137,8 @@ class FreezeWatchdog:
         facts = ("the event loop", frozen_for, self._heartbeat.last_request, thread_stack(self._loop_thread))
         record = logging.LogRecord("dragoman", logging.CRITICAL, "", 0, FROZEN + "; it stands at %s", facts, None)
         line = (self._formatter.format(record) + "\n").encode()
-        # Not through the log, whose lock the loop's thread may hold, and without waiting for a reader of stderr.
+        # The log is not used, because the loop's thread may hold its lock. The write does not wait for a reader of
+        # stderr.
         if select.select((), (sys.stderr.fileno(),), (), LOOK_EVERY)[1]:
             os.write(sys.stderr.fileno(), line)
         os._exit(FROZEN_STATUS)

@@ -1,12 +1,12 @@
-"""Huge pages for the heap of a process that serves. Linux only; elsewhere, and where the system forbids them, nothing
+"""Huge pages for the heap of a process that serves. Linux only; otherwise, and if the system forbids them, nothing
 happens.
 
-One chunk of a stream touches some hundred places that lie all over a heap of 50 MB. In pages of 4 KiB each of them is
-looked up in a table of addresses that the processor does not hold, in a virtual machine through two tables. Measured in
-November 2026 on two cores of a virtual machine, Linux 6.18, Python 3.11, in turns: a request costs 6 to 8 % less, a
-chunk of 60 streams 4 to 15 % less. The interpreter's own code in huge pages gave nothing.
+One chunk of a stream touches about a hundred addresses all over a heap of 50 MB. With pages of 4 KiB, each address is
+looked up in a page table that is not in the processor's caches, in a virtual machine in two page tables. Measured in
+November 2026 on two cores of a virtual machine, Linux 6.18, Python 3.11, in alternating runs: a request costs 6 to 8 %
+less, and a chunk of 60 streams 4 to 15 % less. Huge pages for the interpreter's own code gave no gain.
 
-What the advice means is in madvise(2): MADV_HUGEPAGE since Linux 2.6.38, MADV_COLLAPSE since 6.1.
+The advice is described in madvise(2): MADV_HUGEPAGE since Linux 2.6.38, MADV_COLLAPSE since 6.1.
 """
 
 import ctypes
@@ -20,14 +20,14 @@ _SETTINGS: Final = Path("/sys/kernel/mm/transparent_hugepage")
 _MAPS: Final = Path("/proc/self/maps")
 
 _MADV_COLLAPSE: Final = 25
-"""Its number in Linux's mman-common.h; Python's `mmap` does not name it."""
+"""The number in Linux's mman-common.h; Python's `mmap` has no name for it."""
 
 _ANONYMOUS: Final = "0"
-"""The inode of memory that belongs to no file."""
+"""The inode number of memory that belongs to no file."""
 
 
 def huge_page_bytes(settings: Path = _SETTINGS) -> int:
-    """Return how long a huge page is, 0 where there are none or the operator of the machine wants none."""
+    """Return the bytes of a huge page, 0 if there are none or the operator of the machine has disabled them."""
     try:
         if "[never]" in (settings / "enabled").read_text(encoding="ascii"):
             return 0
@@ -37,9 +37,9 @@ def huge_page_bytes(settings: Path = _SETTINGS) -> int:
 
 
 def heap_ranges(maps: str, page: int) -> Iterator[tuple[int, int]]:
-    """Yield address and length of each whole number of huge pages in the memory that a process alone may write, from
-    the text of `/proc/self/maps`. Not of the threads' stacks, which begin above a page that nobody may touch: each of
-    them is 8 MiB, of which some KiB are used."""
+    """Yield the address and the length of each range of whole huge pages in the private writable memory, from the text
+    of `/proc/self/maps`. The stacks of threads, which begin above an inaccessible page, are left out: each of them is 8
+    MiB, of which some KiB are used."""
     guard = ""
     for line in maps.splitlines():
         addresses, permissions, _, _, inode, *name = line.split(None, 5)
@@ -53,10 +53,12 @@ def heap_ranges(maps: str, page: int) -> Iterator[tuple[int, int]]:
 
 
 def use_huge_pages() -> int:
-    """Make huge pages of the heap as it is now, at once, and return of how many bytes. It takes 20 to 90 ms for 50 MB,
-    in which nothing else runs, and a copy of all that is shared with another process: not for workers, of whose heap
-    most is shared. With the first advice alone the system makes them by and by, but hardly any where pages are shared:
-    4 MB of two workers after a minute of load."""
+    """Make huge pages of the current heap at once, and return the number of bytes converted.
+
+    It takes 20 to 90 ms for 50 MB, in which nothing else runs, and copies all memory that is shared with another
+    process. Therefore it is not for workers, whose heap is mostly shared. With MADV_HUGEPAGE alone, the system creates
+    the pages over time, but hardly any of shared memory: 4 MB in two workers after a minute of load.
+    """
     page = huge_page_bytes() if sys.platform == "linux" else 0
     if not page:
         return 0

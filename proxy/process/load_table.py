@@ -1,6 +1,6 @@
-"""Load the routing table from its source and build everything that serving it needs.
+"""Loads the configuration from its source and builds everything that serving it needs.
 
-Reads files, but opens no connection and calls no vendor.
+It reads files, but opens no connection and calls no vendor.
 """
 
 import ssl
@@ -20,7 +20,7 @@ from config.sections.server_section import ServerSection
 from providers.list_prices.list_prices import ListPrices
 from proxy.listener.tls import listener_context
 from proxy.plugins.load_plugins import NO_PLUGINS, Plugins, load_plugins
-from proxy.process.table_checks.check_credentials import lacks
+from proxy.process.table_checks.check_credentials import missing_credentials
 from proxy.process.table_checks.check_hedges import idle_hedges
 from proxy.process.table_checks.check_max_tokens import needed_limits
 from proxy.process.table_checks.check_out_of_service import unserved_names
@@ -32,16 +32,16 @@ from proxy.routing.snapshot import Snapshot, compile_table
 LogForm = Literal["json", "text"]
 
 EMBEDDED = (
-    "no table is named (-c FILE, or DRAGOMAN_CONFIG) and there is no table.yaml in this folder: this is the embedded "
-    "one, which has only the mock vendor"
+    "no config file is given (-c FILE, or DRAGOMAN_CONFIG) and there is no table.yaml in this folder: this is the "
+    "embedded configuration, which has only the mock vendor"
 )
-"""The warning about the embedded table."""
+"""The warning about the embedded configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedTable:
-    """A loaded table: what was written, the snapshot compiled from it, warnings, the listener's TLS, and
-    the plugins."""
+    """A loaded configuration: its source values, the snapshot compiled from it, its warnings, the TLS of the listener,
+    and the plugins."""
 
     loaded: Loaded
     snapshot: Snapshot
@@ -50,13 +50,13 @@ class LoadedTable:
     plugins: Plugins = field(default_factory=lambda: NO_PLUGINS)
 
 
-_APART: Final = frozenset({"defaults", "vendors", "models", "routes", "teams", "plugins"})
-"""Sections without which it is known where a gateway listens for operators, and where its ledger is."""
+_OTHER_SECTIONS: Final = frozenset({"defaults", "vendors", "models", "routes", "teams", "plugins"})
+"""Sections that are not needed to know the address of the operator's listener and the location of the ledger."""
 
 
 class TableRefused(ConfigError):
-    """A table that cannot be used. `sources` are the files it was read from, any of which may bring the correction;
-    `warnings` concern what could be read."""
+    """The refusal of a configuration that cannot be used. `sources` are the files it was read from; a change of any of
+    them may correct it. `warnings` concern the readable part."""
 
     def __init__(self, problems: Iterable[Problem], sources: Sources, warnings: tuple[Problem, ...] = ()) -> None:
         super().__init__(problems)
@@ -66,13 +66,13 @@ class TableRefused(ConfigError):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where the table comes from: a file, or with `path` None the embedded table.
+    """The source of the configuration: a file, or the embedded configuration if `path` is `None`.
 
-    `host` and `port` are those of the command line, which override the table's. `insecure_open` permits a table without
-    teams beyond loopback. `wall` returns unix seconds, for what expires. `found` says how the file was found where the
-    command line does not name it; `log` is the form of the log where the table has none. `workers` is how many
-    processes serve, whatever the table says, None before that is settled; `counted` says that it is the number of
-    cores.
+    `host` and `port` come from the command line and override the config file. `insecure_open` permits a configuration
+    without teams beyond loopback. `wall` returns unix seconds, which decide what has expired. `found` says how the file
+    was found if the command line does not name it. `log` is the log format if the config file sets none. `workers` is
+    the number of processes that serve, whatever the config file says, `None` before it is decided; `counted` is true if
+    it is the number of cores.
     """
 
     path: Path | None
@@ -88,19 +88,19 @@ class Source:
 
     @property
     def title(self) -> str:
-        """The table in the operator's words."""
+        """The configuration in the operator's words."""
         if self.path is None:
-            return "the embedded table"
+            return "the embedded configuration"
         return f"{self.path.absolute()}{f' ({self.found})' if self.found else ''}"
 
     def load_to_serve(self, store: Store = DISK) -> LoadedTable:
-        """Load and build the table, and check what only serving needs: credentials, and that no deployment is this
-        gateway itself. Raises TableRefused with every problem."""
+        """Load and build the configuration, and check the conditions of serving: the credentials, and that no
+        deployment is this gateway itself. Raises TableRefused with every problem."""
         examined = self._examined(store)
         table, problems = self._built(examined)
         if table is None:
             raise TableRefused(problems, examined.sources)
-        found = lacks(table.loaded, table.snapshot, self.env)
+        found = missing_credentials(table.loaded, table.snapshot, self.env)
         problems += _unreported([*found.problems, *self._own_addresses(table, problems)], problems)
         expiring = expiry_warnings(table.loaded, self.wall())
         needed = needed_limits(table.loaded, table.snapshot) if not _concerns(problems, "max_output_tokens") else ()
@@ -114,19 +114,22 @@ class Source:
         return replace(table, warnings=warnings)
 
     def load(self, store: Store = DISK) -> LoadedTable:
-        """Load and build the table, for commands that call no vendor. Raises TableRefused with every problem."""
+        """Load and build the configuration, for commands that call no vendor. Raises TableRefused with every
+        problem."""
         examined = self._examined(store)
         table, problems = self._built(examined)
         if table is None or problems:
             raise TableRefused(problems, examined.sources)
         return table
 
-    def load_to_ask(self, store: Store = DISK) -> tuple[Loaded, tuple[Problem, ...]]:
-        """Load the table for commands that only ask what gateways say or wrote down: what they need stands in `server`.
-        Return it with the problems elsewhere, such as those of a file of keys that a portal writes. Raises TableRefused
-        with every problem where one concerns what they need."""
+    def load_for_queries(self, store: Store = DISK) -> tuple[Loaded, tuple[Problem, ...]]:
+        """Load the configuration for commands that only query gateways or their files; they only need `server`. Return
+        it with the problems in other sections, for example of a file of keys that a portal writes. Raises TableRefused
+        with every problem if one concerns the needed sections."""
         examined = self._examined(store)
-        if examined.table is None or any(each.path.partition(".")[0] not in _APART for each in examined.problems):
+        if examined.table is None or any(
+            each.path.partition(".")[0] not in _OTHER_SECTIONS for each in examined.problems
+        ):
             raise TableRefused(examined.problems, examined.sources)
         return examined.table, examined.problems
 
@@ -134,7 +137,8 @@ class Source:
         return examine_embedded(self.env) if self.path is None else examine_file(self.path, self.env, store)
 
     def _built(self, examined: LoadResult) -> tuple[LoadedTable | None, list[Problem]]:
-        """Return what can be built, to be used only without problems, and the problems; None where nothing can."""
+        """Return the built configuration and the problems. Use the configuration only if there are no problems; it is
+        `None` if nothing can be built."""
         if examined.table is None:
             return None, list(examined.problems)
         loaded = self.with_settings(examined.table)
@@ -154,7 +158,8 @@ class Source:
         return LoadedTable(loaded, compiled.snapshot, warnings, context, plugins), problems
 
     def _own_addresses(self, table: LoadedTable, known: Sequence[Problem]) -> tuple[Problem, ...]:
-        """Return the problems of the listeners' addresses, none where one of the addresses has been refused."""
+        """Return the problems of the listeners' addresses; no problems if one of the addresses has already been
+        refused."""
         if _refused_listeners(table.loaded.config.server, known):
             return ()
         return (
@@ -163,10 +168,11 @@ class Source:
         )
 
     def with_settings(self, loaded: Loaded) -> Loaded:
-        """Return the table with what it leaves to this source: the form of the log, and how many processes serve."""
+        """Return the configuration with the settings that it leaves to this source: the log format, and the number of
+        processes."""
         server = loaded.config.server
-        unsaid = "form" not in server.log.model_fields_set
-        settled: dict[str, object] = {"log": server.log.model_copy(update={"form": self.log})} if unsaid else {}
+        form_unset = "form" not in server.log.model_fields_set
+        settled: dict[str, object] = {"log": server.log.model_copy(update={"form": self.log})} if form_unset else {}
         if self.workers is not None:
             settled["workers"] = self.workers
         server = server.model_copy(update=settled)
@@ -174,7 +180,7 @@ class Source:
 
 
 def _refused_listeners(server: ServerSection, problems: Sequence[Problem]) -> bool:
-    """Return whether a listener's address was written and refused, so that `server` has the default instead."""
+    """Return whether a listener's address was set and refused, so that `server` has the default instead."""
     known = {each.path for each in problems}
     written = {"server": server, "server.admin": server.admin}
     refused = (
@@ -186,10 +192,10 @@ def _refused_listeners(server: ServerSection, problems: Sequence[Problem]) -> bo
 
 
 def _concerns(problems: Sequence[Problem], key: str) -> bool:
-    """Return whether a setting of this name was refused, so that the table has the default instead."""
+    """Return whether a setting of this name was refused, so that the configuration has the default instead."""
     return any(each.path.rpartition(".")[2] == key for each in problems)
 
 
 def _unreported(found: Sequence[Problem], earlier: Sequence[Problem]) -> list[Problem]:
-    """Return the problems but those of places at or below which there is an earlier problem."""
+    """Return the problems, without problems of a path at or below which there is an earlier problem."""
     return [new for new in found if not any(f"{old.path}.".startswith(f"{new.path}.") for old in earlier)]

@@ -1,4 +1,5 @@
-"""The plugins of the table in force, in one process: exchanged with it, and closed with the process."""
+"""The plugins of the current configuration in one process. They are replaced with the configuration, and closed with
+the process."""
 
 import asyncio
 import logging
@@ -17,38 +18,38 @@ from proxy.telemetry.metrics import Metrics
 
 
 class PluginsInUse:
-    """Requests pass the guards of `registry` by `hooks`."""
+    """The plugins of a process. Requests pass through the guards of `guards` by way of `hooks`."""
 
     def __init__(self, hooks: TeamHooks, sinks: SinkRegistry, threads: RequestThreads) -> None:
         self._threads = threads
         self._hooks = hooks
         self.sinks = sinks
-        self.registry: TeamGuards | None = None
+        self.guards: TeamGuards | None = None
         self._counts = PluginCounts()
         self._log = logging.getLogger("dragoman")
 
     def use_guards(self, table: LoadedTable) -> None:
-        """Put a table's guards in force. Those of the table before are closed once no request uses them."""
-        self._counts.retire(() if self.registry is None else self.registry.running.values(), ())
-        self.registry = TeamGuards(table.loaded, table.plugins, self._log, self._threads) if table.plugins else None
-        attach_guards(self._hooks, self.registry)
+        """Make the guards of a configuration current. The previous guards are closed when no request uses them."""
+        self._counts.retire(() if self.guards is None else self.guards.running.values(), ())
+        self.guards = TeamGuards(table.loaded, table.plugins, self._log, self._threads) if table.plugins else None
+        attach_guards(self._hooks, self.guards)
 
     async def use_sinks(self, table: LoadedTable) -> None:
-        """Put a table's sinks in force, and let those of the table before deliver what they have."""
+        """Make the sinks of a configuration current, and let the previous sinks deliver their rows."""
         before = self.sinks.running
         await self.sinks.use(table.loaded, table.plugins)
         self._counts.retire((), before)
 
     async def aclose(self) -> None:
-        """Deliver what waits, as far as there is time, and close the guards beside it."""
-        closing = (None if self.registry is None else self.registry.close()) or ()
+        """Deliver the waiting rows, as far as there is time, and close the guards meanwhile."""
+        closing = (None if self.guards is None else self.guards.close()) or ()
         await self.sinks.aclose()
         for each in closing:
             await asyncio.to_thread(each.join)
 
     def families(self) -> Iterator[MetricFamily]:
         """Yield the metrics of plugins."""
-        guards = () if self.registry is None else self.registry.running.values()
+        guards = () if self.guards is None else self.guards.running.values()
         return self._counts.families(guards, self.sinks.running)
 
 
@@ -59,7 +60,7 @@ async def plugins_in_use(
     table: LoadedTable,
     metrics: Metrics,
 ) -> PluginsInUse:
-    """Return the plugins of the table that a process begins with. Its owner has to close them."""
+    """Return the plugins of the configuration that a process begins with. The caller has to close them."""
     plugins = PluginsInUse(hooks, sinks, threads)
     plugins.use_guards(table)
     await plugins.use_sinks(table)
@@ -68,5 +69,5 @@ async def plugins_in_use(
 
 
 def sinks_of_process() -> SinkRegistry:
-    """Return what tells sinks of requests, none yet; it makes no connection before there are some."""
+    """Return the sinks of a process. There are none yet, and no connection is made before there are some."""
     return SinkRegistry(JsonPoster, logging.getLogger("dragoman"))

@@ -1,7 +1,7 @@
-"""Reload the table on request and when its files change.
+"""Reloads the configuration on request and when its files change.
 
-The new table is loaded and built whole before it replaces the old one. A bad one changes nothing, is logged with its
-position and counted.
+The new configuration is completely loaded and built before it replaces the old one. An invalid one changes nothing; its
+problems are logged with their positions, and the failure is counted.
 """
 
 import asyncio
@@ -17,12 +17,14 @@ from proxy.process.load_table import LoadedTable, Source, TableRefused
 from proxy.telemetry.metrics import Metrics
 
 WATCH_EVERY = 5.0
-"""Seconds between looks at the files; polling sees the symlink swaps of Kubernetes volumes, which file events miss."""
+"""Seconds between two checks of the files. Polling detects the symlink swaps of Kubernetes volumes, which file events
+miss."""
 
 
 class Reloader:
-    """Reloads the table, one reload at a time, off the event loop. `use_table` puts a table in force. What needs a
-    restart stays as in the first `table`, so that every later one is held against that."""
+    """Reloads the configuration, one reload at a time, off the event loop. `use_table` makes a configuration current.
+    Settings that need a restart stay as in the first `table`; therefore every later configuration is compared with
+    it."""
 
     def __init__(
         self, source: Source, table: LoadedTable, metrics: Metrics, use_table: Callable[[LoadedTable], Awaitable[None]]
@@ -40,7 +42,7 @@ class Reloader:
 
     @property
     def warnings(self) -> Sequence[Problem]:
-        """See ReloadableTable."""
+        """The warnings of the current configuration."""
         return self._table.warnings
 
     def request(self) -> None:
@@ -48,14 +50,14 @@ class Reloader:
         self._requested.set()
 
     async def run(self) -> None:
-        """Reload for ever whenever that is requested."""
+        """Reload at each request, without end."""
         while True:
             await self._requested.wait()
             self._requested.clear()
             await self.reload()
 
     async def watch(self) -> None:
-        """Reload for ever when the files of the last table, in force or refused, change."""
+        """Reload when the files of the last configuration, current or refused, change; runs without end."""
         seen: tuple[Sources, Mapping[Path, str]] | None = None
         while True:
             await asyncio.sleep(WATCH_EVERY)
@@ -67,7 +69,7 @@ class Reloader:
                     await self._reload()
 
     async def reload(self) -> ReloadResult:
-        """Load the table again and put it in force; on any problem the old one stays."""
+        """Load the configuration again and make it current; on any problem the old one stays."""
         async with self._lock:
             return await self._reload()
 
@@ -90,14 +92,14 @@ class Reloader:
         await self._use_table(table)
         self._metrics.reloaded(table.snapshot.digest)
         self.history.taken(before.loaded.config, table.loaded.config, table.snapshot.digest, changed)
-        self._log.info("table %s in force", table.snapshot.digest[:12])
+        self._log.info("configuration %s is current", table.snapshot.digest[:12])
         for warning in table.warnings:
             self._log.warning("%s", warning)
         return ReloadResult(table.snapshot.digest, (), changed)
 
 
 def _needs_restart(before: Loaded, after: Loaded) -> tuple[str, ...]:
-    """Return the settings that are not as in the table with which the process began."""
+    """Return the settings that differ from the configuration with which the process began."""
     old, new = before.config.server, after.config.server
     fixed = (
         "host",
@@ -112,13 +114,13 @@ def _needs_restart(before: Loaded, after: Loaded) -> tuple[str, ...]:
         "log",
         "payload_log",
     )
-    kept = ("keep_thinking", "keep_responses")
+    storage = ("keep_thinking", "keep_responses")
     times = ("drain_grace", "drain_timeout", "stall_limit")
-    changed = [name for name in (*fixed, *kept, *times) if getattr(old, name) != getattr(new, name)]
-    # New certificates take effect at once; only whether there is TLS at all is fixed with the listener.
+    changed = [name for name in (*fixed, *storage, *times) if getattr(old, name) != getattr(new, name)]
+    # New certificates take effect at once; only the presence of TLS is fixed when the listener opens.
     if (old.tls is None) != (new.tls is None):
         changed.append("tls")
-    # A table that gains its first team has a ledger without saying so.
+    # A configuration that gains its first team also gains a ledger, without a change of `ledger`.
     if old.ledger == new.ledger and (before.ledger is None) != (after.ledger is None):
         changed.append("ledger")
     return tuple(f"server.{name}" for name in changed)

@@ -1,7 +1,7 @@
-"""Report what became of each request to the ledger, the metrics, the access log and whoever else observes it.
+"""Reports each finished request to the ledger, the metrics, the access log and other observers.
 
-Nothing that observes a request can change its response: each observer is guarded by itself. A fault in one is logged
-with its traceback and counted, and the others run all the same.
+An observer cannot change the response of a request, because each observer is guarded separately. A fault in one is
+logged with its traceback and counted, and the others still run.
 """
 
 import time
@@ -20,7 +20,7 @@ from proxy.telemetry.observer_guard import FinishedObserver, ObserverGuard
 from proxy.telemetry.request_outcomes import outcome_of
 
 Observe = Callable[[RequestRecord, float | None], None]
-"""Takes a finished request and its cost in USD, `None` if it is unknown."""
+"""Called with a finished request and its cost in USD, `None` if the cost is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +31,18 @@ class Observer:
     observe: Observe
 
 
-def at_once(report: Callable[[], None]) -> None:
+def report_immediately(report: Callable[[], None]) -> None:
     """Report each request when it ends."""
     report()
 
 
 class RequestObserver:
-    """Reports requests: first to the ledger, if there is one, then to the metrics and to the access log, as `log` says,
-    then to the observers that `add` was given, in that order. `clock` counts seconds.
+    """Reports requests: first to the ledger, if there is one, then to the metrics and to the access log by the settings
+    `log`, then to the observers passed to `add`, in that order. `clock` returns seconds.
 
-    `soon` calls `report` once the current event loop iteration has ended, after it has been given the first request of
-    it. The code of all observers is used for several requests in a row then, which takes 6 % off the CPU of a request.
-    The ledger has them reported before that if it counts its rows.
+    After the first finished request of an event loop iteration, `soon` schedules `report` for the end of the iteration.
+    The code of all observers then runs for several requests in a row, which saves 6 % of the CPU time of a request. The
+    ledger has them reported earlier if it counts its rows.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class RequestObserver:
         log: LogSection,
         ledger: LedgerService | None = None,
         clock: Callable[[], float] = time.monotonic,
-        soon: Callable[[Callable[[], None]], object] = at_once,
+        soon: Callable[[Callable[[], None]], object] = report_immediately,
     ) -> None:
         self._soon = soon
         self._ended: list[RequestRecord] = []
@@ -70,17 +70,17 @@ class RequestObserver:
             ledger.report_ended = self.report
 
     def add(self, name: FinishedObserver, observe: Observe) -> None:
-        """Report each finished request to one more observer."""
+        """Report each finished request also to this observer."""
         self._observers = (*self._observers, Observer(name, observe))
 
     def finished(self, record: RequestRecord) -> None:
-        """Report a request that has ended, soon. Raises nothing."""
+        """Report a request that has ended, at the end of the iteration. Raises nothing."""
         self._ended.append(record)
         if len(self._ended) == 1:
             self._soon(self.report)
 
     def report(self) -> None:
-        """Report the requests that have ended and are not reported. Raises nothing."""
+        """Report the requests that have ended and are not yet reported. Raises nothing."""
         ended, self._ended = self._ended, []
         for record in ended:
             self._report(record)
@@ -118,10 +118,10 @@ class RequestObserver:
 
 
 RequestLine = Callable[[RequestRecord, float | None], bytes]
-"""Returns the line of a finished request, which cost so much."""
+"""Returns the log line of a finished request and its cost in USD."""
 
 LINE_WRITERS: Mapping[str, RequestLine] = {
     "json": request_line,
     "text": lambda record, cost: request_text(record),
 }
-"""The writer of a request's line for each form of the log, by the setting `server.log`."""
+"""The writer of a request's line for each log format of the setting `server.log`."""

@@ -1,4 +1,4 @@
-"""What a process that serves sets up for itself: its log, its limits, its memory; and what it logs of its table."""
+"""The set-up of a process that serves: its log, its limits, its memory, and its log lines about the configuration."""
 
 import asyncio
 import codecs
@@ -20,23 +20,27 @@ from proxy.routing.snapshot import Snapshot
 from proxy.telemetry.process_log import set_up
 
 COLLECT_AFTER = (100_000, 3, 2)
-"""Thresholds of the garbage collector, the first of them in objects beside those that requests in flight hold.
+"""Thresholds of the garbage collector. The first is a number of objects in addition to the objects of requests in
+flight.
 
-A request leaves no cycle, so that a collection frees nothing of what it goes through: 60 to 100 ms for 100,000 objects
-that no cache holds. In 38 s with phases of three times the capacity there were 156 collections at 10,000 objects, 2.4 s
-in all, and 7 at 100,000, 0.46 s. A full one comes after 1.2 million objects, as with (10,000, 10, 10)."""
+A request leaves no cycle, so a collection frees nothing of the objects it visits; it takes 60 to 100 ms for 100,000
+objects that are in no cache. In 38 s with phases of three times the capacity there were 156 collections with a
+threshold of 10,000, 2.4 s in all, and 7 with 100,000, 0.46 s. A full collection comes after 1.2 million objects, as
+with (10,000, 10, 10).
+"""
 
 REQUEST_OBJECTS = 120
 CONNECTION_OBJECTS = 20
-"""What a request in flight with its connection to the vendor, and what a client's connection holds (counted: 99 and
-19)."""
+"""Objects of a request in flight with its connection to the vendor, and objects of a client's connection (99 and 19
+were counted)."""
 
 FOLLOW_EVERY = 0.1
-"""Seconds between two looks at what is in flight: a crowd brings fewer than COLLECT_AFTER objects meanwhile."""
+"""Seconds between two updates of the threshold. Even a burst of requests creates fewer than COLLECT_AFTER objects in
+this time."""
 
 
 def set_up_process(form: str) -> logging.Logger:
-    """Set up what a process that serves needs: its log, its limits, its allocator and its exception handler."""
+    """Set up the log, the limits, the allocator and the exception handler of a process that serves."""
     log = set_up(form)
     raise_limit()
     keep_small_buffers()
@@ -46,23 +50,25 @@ def set_up_process(form: str) -> logging.Logger:
 
 
 def load_shareable() -> None:
-    """Load what serving needs and a fork may share, beyond the modules and the table: the authorities that the system
-    trusts, which take 1 MB, the codec of host names, and the patterns over vendors' failures."""
+    """Load what serving needs and a fork may share, in addition to the modules and the configuration: the certificate
+    authorities that the system trusts, which take 1 MB, the codec of host names, and the patterns for vendors'
+    failures."""
     tls()
     codecs.lookup("idna")
     compile_patterns()
 
 
 def late_services(dialer: Dialer, snapshot: Snapshot) -> Iterator[Callable[[], Work]]:
-    """Yield what is done once the gateway is ready: compiling the patterns over vendors' failures, and loading the
-    authorities that the system trusts, if a deployment is called by https. A call that needs them before makes them."""
+    """Yield the work to do once the gateway is ready: compiling the patterns for vendors' failures, and loading the
+    certificate authorities that the system trusts, if a deployment is called by https. A call that needs them earlier
+    loads them itself."""
     yield _compile
     if any(target.base_url.startswith("https:") for _, targets in targets_of_names(snapshot) for target in targets):
         yield partial(_load, dialer)
 
 
 def compile_patterns() -> None:
-    """Compile the patterns over vendors' failures, which takes 17 ms."""
+    """Compile the patterns for vendors' failures, which takes 17 ms."""
     compile_late_patterns()
     compile_signatures()
 
@@ -76,30 +82,30 @@ async def _load(dialer: Dialer) -> None:
 
 
 def log_table(log: logging.Logger, source: Source) -> None:
-    """Log which table is served, and by how many processes where nobody has said it."""
+    """Log which configuration is served, and the number of processes if the operator has not set it."""
     if source.path is None:
         log.warning("%s", EMBEDDED)
     else:
-        log.info("serving the table %s", source.title)
+        log.info("serving the configuration %s", source.title)
     if source.counted:
         log.info("workers: auto is %d, the number of cores that may be used", source.workers)
 
 
 def tune_garbage_collector() -> None:
-    """Look for cycles only among what requests leave. The modules and the table stay: going through them again and
-    again holds every request up for 40 ms."""
+    """Make the garbage collector examine only the objects that requests create. Modules and configuration are left out,
+    because examining them each time would hold every request up for 40 ms."""
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)
 
 
 def objects_held(requests: int, connections: int) -> int:
-    """Return how many objects so many requests in flight and connections of clients hold, about."""
+    """Return the approximate number of objects that requests in flight and connections of clients hold."""
     return REQUEST_OBJECTS * requests + CONNECTION_OBJECTS * connections
 
 
 async def collect_by_load(held: Callable[[], int]) -> None:
-    """Tune the garbage collector, and until cancelled let the objects that are in use, `held`, not count: a crowd
-    of requests is no reason to look for cycles."""
+    """Tune the garbage collector, and until cancelled raise its threshold by `held`, the number of objects in use. A
+    burst of requests is no reason to look for cycles."""
     tune_garbage_collector()
     first, *others = COLLECT_AFTER
     while True:

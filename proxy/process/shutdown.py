@@ -19,14 +19,14 @@ from proxy.process.c_signal_handlers import reset_after_first
 SETTLE = 1.0
 """Seconds between closing the listener and checking that nothing is in flight."""
 
-LAST_ANSWERS = 2.0
-"""Seconds that the last answers of a drain have to reach their clients."""
+LAST_RESPONSES_TIMEOUT = 2.0
+"""Seconds for the last responses of a drain to reach their clients."""
 
-AT_ONCE = 0.05
-"""Seconds that handlers have to end by themselves, and as many after they were cancelled, in a shutdown without a
-drain; aiohttp takes 0 for no limit."""
+STOP_AT_ONCE_TIMEOUT = 0.05
+"""Seconds for handlers to end by themselves, and the same again after they were cancelled, in a shutdown without a
+drain. It is not 0, because aiohttp takes 0 as no limit."""
 
-LAST_CALL = 5.0
+FORCED_EXIT_AFTER = 5.0
 """Seconds from the second signal until the process ends itself."""
 
 DRAINING = "draining, at most %g s; a second signal ends at once"
@@ -46,11 +46,12 @@ class Drainable(Protocol):
 
 
 async def drain(app: Drainable, grace: float, limit: float) -> None:
-    """Become not ready and send `Connection: close` with every answer, accept no connections after `grace` seconds,
+    """Become not ready and send `Connection: close` with every response, accept no connections after `grace` seconds,
     then wait until nothing is in flight.
 
-    After `limit` seconds the requests that are left get an error, streams in-band. Another SETTLE seconds let clients
-    on idle keep-alive connections learn that theirs closes: without them a deploy fails about one request per client.
+    After `limit` seconds the remaining requests get an error, streams in-band. Another SETTLE seconds let clients on
+    idle keep-alive connections learn that their connection closes; without them a deploy fails about one request per
+    client.
     """
     gateway = app.gateway
     gateway.ready = False
@@ -61,16 +62,17 @@ async def drain(app: Drainable, grace: float, limit: float) -> None:
     await _until_idle(gateway, limit)
     gateway.end_calls()
     app.public.pre_shutdown()
-    await app.public.shutdown(LAST_ANSWERS)
+    await app.public.shutdown(LAST_RESPONSES_TIMEOUT)
 
 
 async def _stop_listening(app: Drainable) -> None:
-    """Close the listener and serve the connections in its backlog: the loop and the kernel would reset them."""
+    """Close the listener and serve the connections in its backlog, which the loop and the kernel would reset."""
     loop = asyncio.get_running_loop()
     listeners = [socket.socket(fileno=os.dup(listening.fileno())) for listening in app.listener.sockets]
     for listening in app.listener.sockets:
         loop.remove_reader(listening.fileno())
-    # One turn for those that the loop has accepted: it cannot begin with them once the listener is closed.
+    # One event loop iteration for connections that the loop has accepted: they cannot start after the listener is
+    # closed.
     await asyncio.sleep(0)
     last = [connection for listener in listeners for connection in _backlog(listener)]
     app.listener.close()
@@ -82,7 +84,7 @@ async def _stop_listening(app: Drainable) -> None:
 
 
 async def _serve_accepted(app: Drainable, connection: socket.socket) -> None:
-    """Serve a connection that was accepted here; one whose TLS handshake fails or is late is dropped."""
+    """Serve a connection that was accepted here; drop it if its TLS handshake fails or is late."""
     secured = app.secured
     if secured:
         secured["ssl_handshake_timeout"] = SETTLE
@@ -97,7 +99,7 @@ def _backlog(listener: socket.socket) -> Iterator[socket.socket]:
             connection, _ = listener.accept()
         except ConnectionAbortedError:
             continue
-        except OSError:  # no more of them, or no descriptor for one
+        except OSError:  # the backlog is empty, or there is no descriptor
             return
         connection.setblocking(False)
         yield connection
@@ -122,18 +124,19 @@ class Shutdown:
         self._signals = 0
 
     def request(self) -> None:
-        """Request a drain or, the second time, an end at once."""
+        """Request a drain or, the second time, an immediate end."""
         (self.urgent if self.requested.is_set() else self.requested).set()
 
     def listen(self) -> None:
         """Let SIGTERM and SIGINT request a shutdown.
 
-        The second signal ends the process also where the loop is frozen: after LAST_CALL seconds while Python code
-        runs, at once (the default action) while native code has held the interpreter's lock since before the first one.
+        The second signal ends the process even if the loop is frozen: after FORCED_EXIT_AFTER seconds if Python code
+        runs, or at once (the default action) if native code has held the interpreter's lock since before the first
+        signal.
         """
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self.request)
-            # The loop learns of a signal through its wakeup descriptor, whatever Python function is its handler.
+            # The loop receives a signal through its wakeup descriptor, whichever Python function is the handler.
             signal.signal(number, self._on_signal)
             reset_after_first(number)
 
@@ -142,8 +145,8 @@ class Shutdown:
         signal.signal(number, self._on_signal)  # makes the handler permanent, see reset_after_first
         self._signals += 1
         if self._signals == 2:
-            # A thread in C, which needs nothing of the interpreter; it writes where the process stood.
-            faulthandler.dump_traceback_later(LAST_CALL, exit=True)
+            # A C thread that does not need the interpreter; it writes the stacks of the process.
+            faulthandler.dump_traceback_later(FORCED_EXIT_AFTER, exit=True)
 
 
 async def run_unless(work: Coroutine[object, object, object], cancelled: asyncio.Event) -> None:
@@ -157,8 +160,8 @@ async def run_unless(work: Coroutine[object, object, object], cancelled: asyncio
 
 
 async def drain_or_stop(app: Drainable, server: ServerSection, shutdown: Shutdown) -> None:
-    """Drain as the table's `server` section says, or stop at once when that becomes urgent."""
+    """Drain with the times of the `server` section, or stop at once when the shutdown becomes urgent."""
     await run_unless(drain(app, server.drain_grace, server.drain_timeout), shutdown.urgent)
     if shutdown.urgent.is_set():
         app.gateway.end_calls()
-        await app.public.shutdown(AT_ONCE)
+        await app.public.shutdown(STOP_AT_ONCE_TIMEOUT)

@@ -1,4 +1,4 @@
-"""The public and the operator's listener: how they begin to accept, how they close, and the URLs they are told by."""
+"""The public and the operator's listener: how they begin to accept, how they close, and their URLs."""
 
 import asyncio
 import os
@@ -10,30 +10,33 @@ from typing import Any
 from config.sections.server_section import ServerSection
 from proxy.listener.http_connection import PublicServer
 from proxy.listener.tls import Secured
-from proxy.process.shutdown import AT_ONCE
+from proxy.process.shutdown import STOP_AT_ONCE_TIMEOUT
 
 BACKLOG = 1024
-"""Connections that the kernel keeps until they are accepted."""
+"""Connections that the kernel queues until they are accepted."""
 
-ACCEPTED_AT_ONCE = 128
-"""Connections that are accepted in one turn of the loop. asyncio (3.11 at least) takes as many as the backlog holds,
-which makes requests in flight wait while a crowd arrives: of 128 a turn takes up to 16 ms, of 32 up to 7. With 32,
-accepting loses against the requests that start in each turn, and refusals wait for it: in the first second of 8,000
-requests, most of them on new connections, 1,300 to 5,000 were refused later than 50 ms after they were sent, with 128
-400 to 1,600."""
+ACCEPTS_PER_ITERATION = 128
+"""Connections that are accepted in one event loop iteration.
 
-OPERATORS_AT_ONCE = 8
-"""The same for the operator's listener, whose crowds, of wrong tokens for one, requests are not to wait for."""
+asyncio (at least 3.11) accepts as many as the backlog holds, which makes requests in flight wait while a burst of
+connections arrives: accepting 128 takes up to 16 ms, accepting 32 up to 7 ms. With 32, accepting is slower than the
+requests that start in each iteration, and refusals wait for it. In the first second of 8,000 requests, most of them on
+new connections, 1,300 to 5,000 were refused later than 50 ms after they were sent; with 128 it was 400 to 1,600.
+"""
+
+OPERATOR_ACCEPTS = 8
+"""The same for the operator's listener. Requests must not wait for its bursts of connections, for example with wrong
+tokens."""
 
 ListenerOpener = Callable[[PublicServer, Secured], Awaitable[asyncio.Server]]
 """Begins to accept connections for a server, with the given TLS options. Raises OSError."""
 
 
 async def open_listener(
-    public: PublicServer, host: str, port: int, options: Mapping[str, Any], at_once: int = ACCEPTED_AT_ONCE
+    public: PublicServer, host: str, port: int, options: Mapping[str, Any], accepts: int = ACCEPTS_PER_ITERATION
 ) -> asyncio.Server:
     """Begin to accept connections; `options` are passed to the loop's `create_server`. Raises OSError."""
-    listener = await asyncio.get_running_loop().create_server(public, host, port, backlog=at_once, **options)
+    listener = await asyncio.get_running_loop().create_server(public, host, port, backlog=accepts, **options)
     for each in listener.sockets:
         with socket.socket(fileno=os.dup(each.fileno())) as same:
             same.listen(BACKLOG)
@@ -41,8 +44,8 @@ async def open_listener(
 
 
 def close_with(stack: AsyncExitStack, server: PublicServer, listener: asyncio.Server) -> None:
-    """Let the stack end first new connections, then new requests on the old ones, then all connections."""
-    stack.push_async_callback(server.shutdown, AT_ONCE)
+    """Let the stack first stop new connections, then new requests on open ones, and then close all connections."""
+    stack.push_async_callback(server.shutdown, STOP_AT_ONCE_TIMEOUT)
     stack.callback(server.pre_shutdown)
     stack.callback(listener.close)
 
@@ -59,6 +62,6 @@ def url_of(scheme: str, host: str, listener: asyncio.Server) -> str:
 
 
 def with_reach(url: str, host: str) -> str:
-    """Return a listener's URL for the log, with a note where it listens on more than one address."""
+    """Return a listener's URL for the log, with a note if it listens on all addresses."""
     reach = {"0.0.0.0": " (all addresses)", "::": " (all IPv6 addresses)"}.get(host, "")  # noqa: S104 - only compared
     return url + reach

@@ -2,20 +2,20 @@
 
 | part | from, to |
 |---|---|
-| `gateway` | the gateway's own work: the rest of the whole |
+| `gateway` | the gateway's own work: the rest of the time |
 | `client` | waits for the client to send its body, or to read |
 | `queue` | waits for a limit of the team, and for a slot in the process or at a deployment |
-| `guards` | what the operator's plugins take to check the request and the response, before the first content |
+| `guards` | checks of the request and the response by the operator's plugins, before the first content |
 | `cache` | waits of the response cache, for an equal request or its store |
 | `attempt1` … | an attempt that gave no response, from its slot to its end; `attempts`: several of them |
 | `backoff` | waits between two attempts |
-| `connect` | of the attempt that gave the response: making a connection, name resolution and TLS included |
-| `vendor` | of the same: from then to the first content of a stream, or to the whole response |
-| `body` | of the same: the rest of a whole response whose body came after its head, and of a stream for guards |
+| `connect` | of the attempt that gave the response: making a connection, with name resolution and TLS |
+| `vendor` | of the same attempt: from then to the first content of a stream, or to the non-streaming response |
+| `body` | of the same attempt: the rest of a response whose body came after its head, or of a stream for guards |
 | `stream` | from the first content to the end, without waits for the client |
 
-Together they are the time up to the moment for which they are asked. Of two attempts that ran at a time, the one that
-gave the response counts, and of others the one that began last, as long as it runs.
+The sum of the parts is the time up to the requested moment. Of two concurrent attempts, the one that gave the response
+counts; of the others, the one that began last counts as long as it runs.
 """
 
 from collections.abc import Sequence
@@ -31,8 +31,8 @@ _NO_MARKS: Final = WaitMarks()
 
 
 class Part(NamedTuple):
-    """A part: `units` are hundredths of a millisecond. `attempt` is the attempt that it is, if it gave no response, and
-    `hidden` how many such attempts it stands for."""
+    """A part: `units` are hundredths of a millisecond. `attempt` is set if the part is an attempt that gave no
+    response; `hidden` is the number of such attempts that the part sums up."""
 
     name: str
     units: int
@@ -46,8 +46,8 @@ def units_of(seconds: float) -> int:
 
 
 def parts_of(record: RequestRecord, end: float) -> list[Part]:
-    """Return the parts of a request up to `end`, seconds of the loop's clock. Parts that took no time are left out, but
-    for `gateway`, the attempts and `vendor`, or the `cache` that gave the response."""
+    """Return the parts of a request up to `end`, seconds of the loop's clock. Parts that took no time are left out,
+    except `gateway`, the attempts, `vendor`, and the `cache` if it gave the response."""
     waits = record.marks or _NO_MARKS
     parts = [
         Part("client", units_of(record.client_waited)),
@@ -71,8 +71,8 @@ def parts_of(record: RequestRecord, end: float) -> list[Part]:
 
 
 def answering_attempt(record: RequestRecord) -> Attempt | None:
-    """Return the attempt that gives the response, or that runs; `None` if there is none, as for a response out of the
-    cache. The stream of one may break later."""
+    """Return the attempt that gives the response, or that runs; `None` if there is none, as for a cached response. The
+    stream of this attempt may break later."""
     if not record.attempts or record.from_cache:
         return None
     last = record.attempts[-1]
@@ -90,12 +90,12 @@ def _failed_attempts(attempts: Sequence[Attempt], answering: Attempt | None, end
         later = ordered[number:]
         if answering is not None and answering.started <= attempt.started:
             later = [answering, *later]
-        parts.append(Part(f"attempt{number}", units_of(_alone(attempt, later, end)), attempt))
+        parts.append(Part(f"attempt{number}", units_of(_seconds_alone(attempt, later, end)), attempt))
     return parts
 
 
-def _alone(attempt: Attempt, later: Sequence[Attempt], end: float) -> float:
-    """Return the seconds of an attempt in which no later attempt ran. `later` is in the order of their begin."""
+def _seconds_alone(attempt: Attempt, later: Sequence[Attempt], end: float) -> float:
+    """Return the seconds of an attempt in which no later attempt ran. `later` is ordered by the start."""
     stop, alone, since = attempt.finished or end, 0.0, attempt.started
     for other in later:
         if other.started >= stop:
@@ -127,13 +127,13 @@ def _stream_units(record: RequestRecord, waits: WaitMarks, end: float) -> int:
 
 
 def merged(parts: Sequence[Part], shown: int) -> list[Part]:
-    """Return the parts with so many of the attempts that gave no response, the first and the last ones; one part has
-    the time of the attempts in the middle."""
-    failed = [place for place, part in enumerate(parts) if part.attempt is not None]
+    """Return the parts with at most `shown` of the attempts that gave no response, the first and the last ones. One
+    part has the time of the attempts in between."""
+    failed = [index for index, part in enumerate(parts) if part.attempt is not None]
     hidden = failed[(shown + 1) // 2 : len(failed) - shown // 2]
     if not hidden:
         return [*parts]
-    whole = Part("attempts", sum([parts[place].units for place in hidden]), None, len(hidden))
+    whole = Part("attempts", sum([parts[index].units for index in hidden]), None, len(hidden))
     before, after = parts[: hidden[0]], parts[hidden[-1] + 1 :]
     return [*before, whole, *after]
 
@@ -146,7 +146,7 @@ def milliseconds_of_parts(record: RequestRecord, end: float) -> dict[str, float]
     """Return the parts of a request by name, in milliseconds, with few of the attempts that gave no response."""
     attempts = record.attempts
     if len(attempts) == 1 and record.marks is None and not (record.client_waited or record.limit_waited):
-        # Nearly every request. As `parts_of`, without its objects.
+        # The case of nearly every request. The result is the same as from `parts_of`, without its objects.
         attempt, first = attempts[0], record.first_content
         streams = first is not None
         if attempt.outcome == "ok" and not attempt.connect and record.cache is None and streams == bool(attempt.begun):
@@ -166,7 +166,7 @@ pace."""
 
 
 def tokens_per_second(record: RequestRecord, end: float) -> float | None:
-    """Return how many tokens a second a stream had from its first content to `end`; `None` if that is unknown."""
+    """Return the tokens per second of a stream from its first content to `end`; `None` if that is unknown."""
     first, usage = record.first_content, record.usage
     if first is None or usage is None or end - first < SHORTEST_PACE or record.from_cache:
         return None

@@ -1,5 +1,5 @@
-"""The receipt of a request as the client gets it: the header `Server-Timing`, and on request a comment at the end of a
-stream. Pure.
+"""The receipt of a request for the client: the header `Server-Timing`, and on request a comment at the end of a stream.
+Pure.
 
 Source: W3C Server Timing, "The Server-Timing Header Field": `name;dur=milliseconds;desc="quoted string"`, in a list.
 The sum of all `dur` is the time up to the head, for a stream up to its first content.
@@ -15,47 +15,47 @@ from proxy.request_outcomes import Receipt
 from proxy.request_record import Attempt, RequestRecord
 
 MOST_BYTES: Final = 300
-"""The line of the header, its end included, is shorter than this."""
+"""The header line, with its line end, is shorter than this number of bytes."""
 
 MOST_NAME: Final = 120
 """Characters of a deployment's name; for a longer name only the outcome is sent."""
 
 _TEXTS: Final = tuple([str(units / 100) for units in range(1024)])
-"""Times below so many hundredths of a millisecond as texts: writing a float takes 0.2 us."""
+"""The texts of times below so many hundredths of a millisecond: formatting a float takes 0.2 us."""
 
 _AROUND: Final = len("Server-Timing: \r\n")
 _UNPRINTABLE: Final = re.compile(r"[^ -~]")
 
 
 RECEIPT_HEADER: Final = "x-dragoman-receipt"
-"""The header of a request that asks for a receipt at the end of a stream, by the word LAST."""
+"""The header of a request for a receipt at the end of a stream; its value is LAST."""
 
 LAST: Final = "last"
 
 
 def names_nothing(name: str) -> bool:
-    """Return whether a client may know the name of a deployment if nothing is known of its team."""
+    """Return whether a client may know the name of a deployment if its team is unknown."""
     return False
 
 
 NAMELESS: Final = Receipt(names_nothing)
-"""The receipt of a client of which nothing is known, and of a request that has ended."""
+"""The receipt of an unknown client, and of a request that has ended."""
 
 
 def wants_last(text: str) -> bool:
-    """Return whether the header asks for a comment at the end of a stream. Raises GatewayError for any other word."""
+    """Return whether the header requests a comment at the end of a stream. Raises GatewayError for any other value."""
     if text.strip().lower() != LAST:
         raise invalid_request((FieldProblem((RECEIPT_HEADER,), f"'{RECEIPT_HEADER}' must be {LAST}."),))
     return True
 
 
 def timing_line(record: RequestRecord, end: float, texts: Sequence[str] = _TEXTS) -> str:
-    """Return the line of the header for a response whose head leaves at `end`, seconds of the loop's clock. `texts` are
-    the texts of times below 1024 hundredths of a millisecond."""
+    """Return the header line for a response whose head is sent at `end`, seconds of the loop's clock. `texts` are the
+    texts of times below 1024 hundredths of a millisecond."""
     attempts = record.attempts
     if len(attempts) == 1 and record.marks is None and record.cache is None and not record.limit_waited:
-        # Nearly every request. As `parts_of`, without its objects, and with few bytecodes: each of them runs once a
-        # request, and so comes from far caches.
+        # The case of nearly every request. The result is the same as from `parts_of`, without its objects, and with few
+        # bytecodes: each of them runs once a request, and is therefore rarely in the processor's nearest caches.
         attempt = attempts[0]
         stop = attempt.begun if record.first_content is not None else 0.0 if attempt.begun else attempt.finished
         if stop and attempt.outcome == "ok" and not attempt.connect:
@@ -70,8 +70,8 @@ def timing_line(record: RequestRecord, end: float, texts: Sequence[str] = _TEXTS
 
 
 def stream_line(record: RequestRecord) -> str:
-    """Return the line of the header for the head of a stream whose first content has come; nothing for a client that
-    gets no receipt."""
+    """Return the header line for the head of a stream whose first content has arrived; empty for a client without a
+    receipt."""
     first = record.first_content
     return "" if record.receipt is None or first is None else timing_line(record, first)
 
@@ -82,12 +82,12 @@ def stream_header(record: RequestRecord) -> Mapping[str, str]:
 
 
 def timing_header(record: RequestRecord, end: float) -> Mapping[str, str]:
-    """Return the header with the parts up to `end`; nothing for a client that gets no receipt."""
+    """Return the header with the parts up to `end`; empty for a client without a receipt."""
     return {} if record.receipt is None else {"Server-Timing": timing_value(record, end)}
 
 
 def timing_value(record: RequestRecord, end: float) -> str:
-    """Return the value of the header. Attempts in the middle are merged if it would be too long otherwise."""
+    """Return the value of the header. The attempts in the middle are merged if it would be too long otherwise."""
     parts, value = parts_of(record, end), ""
     failed = [part for part in parts if part.attempt is not None]
     for shown in range(len(failed), -1, -1):
@@ -98,8 +98,8 @@ def timing_value(record: RequestRecord, end: float) -> str:
 
 
 def closing_comment(record: RequestRecord, end: float) -> bytes:
-    """Return the comment that stands behind the last event of a stream: the parts of all of it, and the figures that
-    became known after the head. Milliseconds. Nothing for a client that has not asked for it, or gets no receipt."""
+    """Return the comment after the last event of a stream: the parts of the complete stream, and the figures that
+    became known after the head, in milliseconds. Empty for a client that did not request it, or gets no receipt."""
     if record.receipt is None or not record.receipt.last:
         return b""
     figures = {"total": _text(units_of(end - record.started))}
@@ -134,11 +134,11 @@ def failure_text(record: RequestRecord, attempt: Attempt) -> str:
 
 
 def quotable(text: str) -> str:
-    """Return a text as it stands in a quoted string (RFC 9110, 5.6.4), with a question mark for each character that is
-    not printable ASCII."""
+    """Return a text for a quoted string (RFC 9110, 5.6.4), with a question mark for each character that is not
+    printable ASCII."""
     return _UNPRINTABLE.sub("?", text).replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _text(units: int) -> str:
-    """Return a time in milliseconds."""
+    """Return a time in milliseconds as text."""
     return str(units / 100)

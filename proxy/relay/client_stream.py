@@ -26,7 +26,7 @@ class Sender(Protocol):
 
 
 class ClientStream:
-    """The response of one client: the only place that decides when its head is sent.
+    """The response of one client: the only object that decides when its head is sent.
 
     `open_response` makes it, with these lines in its head besides the request's own. After `every` seconds without a
     byte to the client `filler` is sent, and again after each such time, never if `None`. `response` is `None` until the
@@ -78,13 +78,13 @@ class ClientStream:
             self.start()
 
     def stop(self) -> None:
-        """Send no more keep-alives. To be called at the end of the request in any case."""
+        """Stop the keep-alives. To be called at the end of the request in any case."""
         if self._slot is not None:
             self._wheel.drop(self._slot, self)
             self._slot = None
 
     def ring(self, now: float) -> None:
-        """Send a keep-alive if one is due. It is not set anew for each piece: it rings once in `every`, and then for
+        """Send a keep-alive if one is due. It is not set anew for each chunk: it rings once in `every`, and then for
         the time that is left."""
         self._slot = None
         every, sender = self._every, self._sender

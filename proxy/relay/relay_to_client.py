@@ -1,15 +1,16 @@
-"""Relays a committed stream to the client: upstream events in, the surface's frames out, one write for each piece.
+"""Relays a committed stream to the client: upstream events in, the surface's frames out, one write for each chunk of
+the transport.
 
-A piece is relayed by a plain call within the callback that brought it, while the client reads. The coroutine waits
-meanwhile: it goes on where somebody has to be waited for, at the end, and at a failure. The clock is read twice for a
-piece, when it has come and when it has been written.
+A chunk is relayed by a plain call within the callback that brought it, while the client reads. The coroutine waits
+meanwhile: it goes on if the client or the vendor has to be waited for, at the end, and at a failure. The clock is read
+twice for a chunk, when it has come and when it has been written.
 
-Nearly every piece is one event, the same as the one before but for a piece of text, of reasoning or of a call's
-arguments. `Relay._take` relays these: what the vendor has around that is compared, and it is put between what the
-client's events have around it. With caches as
-cold as they are where hundreds of streams take turns, a chunk pays 0.3 to 0.5 us for each function that is called and
-each object that is touched, which is more than for what they do: so this is one function, that counts in the relay's
-own attributes. Every other piece goes the ordinary way, which gives the same bytes and the same record.
+Nearly every chunk is one event, the same as the one before but for a delta of text, of reasoning or of a call's
+arguments. `Relay._take` relays these: the constants around the delta in the vendor's event are compared, and the delta
+is put between the constants of the client's events. With caches as cold as they are if hundreds of streams take turns,
+a chunk pays 0.3 to 0.5 us for each function that is called and each object that is touched, which is more than for
+their work: so this is one function, that counts in the relay's own attributes. Every other chunk goes the ordinary way,
+which gives the same bytes and the same record.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
@@ -35,7 +36,7 @@ OWN_WORK = 0.005
 """Seconds up to which a write is the gateway's own work; a longer one waits for the client to read."""
 
 Write = Callable[[bytes], bool | Awaitable[object]]
-"""Sends bytes to the client. Returns whether it did, or what to wait for while the client does not read. Either raises
+"""Sends bytes to the client. Returns whether it did, or an awaitable while the client does not read. Either raises
 ConnectionError when the client is gone."""
 
 
@@ -43,18 +44,18 @@ ConnectionError when the client is gone."""
 class Relay:
     """Relays one stream to the client that sent `request`.
 
-    `held` are the frames of the piece that completed the answer, its usage included: they leave with the renderer's end
-    in one write, which the kernel charges as much for as all else that the end of a stream costs in user time. `size`
-    are the bytes of text, reasoning and calls so far, `_reported_at` their number at the last usage. `prompt_tokens` is
-    the estimate of a heavy request, `None` for other requests. `aside` writes in a thread the frames of long events and
-    the frames at the end of a long response, which repeat its text in some APIs; `_rest` are the parts that follow.
-    `note_end` takes why each choice ended.
-    `_content` says whether content has come since the limits were renewed last, `sent_at` is when bytes were sent last.
+    `held` are the frames of the chunk that completed the response, its usage included: they leave with the renderer's
+    end in one write, which the kernel charges as much for as all else that the end of a stream costs in user time.
+    `size` are the bytes of text, reasoning and calls so far, `_reported_at` their number at the last usage.
+    `prompt_tokens` is the estimate of a heavy request, `None` for other requests. `aside` writes in a thread the frames
+    of long events and the frames at the end of a long response, which repeat its text in some APIs; `_rest` are the
+    parts that follow. `note_end` takes why each choice ended. `_content` is set if content has come since the limits
+    were renewed last, `sent_at` is when bytes were sent last.
 
-    `_short` is what `_take` compares and writes: what is before and after a text in the vendor's events, and around it
-    in the client's, while the last piece was a run; `_form` is the vendor's part, as the decoder has it. `_texts`,
-    `_length`, `_escapes`, `_beyond` and `_waited` are what it has counted and `_settle` has not yet noted elsewhere;
-    `_counts` says whether it is text, whose length the decoder keeps.
+    `_short` are the constants that `_take` compares and writes: before and after a text in the vendor's events, and
+    around it in the client's, while the last chunk was a run; `_form` is the vendor's part, as the decoder has it.
+    `_texts`, `_length`, `_escapes`, `_beyond` and `_waited` are its counts that `_settle` has not yet noted elsewhere;
+    `_counts` is set if it is text, whose length the decoder counts.
     """
 
     stream: Stream
@@ -99,7 +100,7 @@ class Relay:
 
         Returns when the stream ended well. Raises UpstreamError when it broke, after everything before that has been
         written. Raises ConnectionError when the client is gone. However it ends, the record has a usage, estimated from
-        what was generated if need be.
+        the generated text if need be.
         """
         stream, record, deadlines = self.stream, self.record, self.deadlines
         try:
@@ -169,7 +170,7 @@ class Relay:
             await self._emit_aside(self.aside, lambda: rest)
 
     async def _emit_aside(self, aside: Aside, take: Callable[[], Parts]) -> None:
-        """Do what `_emit` does, with the events read and written in a thread. Nothing else touches this object then."""
+        """Do as `_emit`, with the events read and written in a thread. Nothing else touches this object then."""
         self.record.note_waited(self._now() - self._idle_since)
         self.deadlines.pause()
         self._send(await aside(lambda: self._frames(take())))
@@ -178,18 +179,18 @@ class Relay:
         self._raise_broken()
 
     def _shorten(self, decoder: RunDecoder, ordinary: Take) -> Take:
-        """Return what takes the pieces of a stream: where the renderer lets it, `_take`."""
+        """Return the function that takes the chunks of a stream: `_take`, if the renderer allows it."""
         if not isinstance(self.renderer, FramingRenderer):
             return ordinary
         self._decoder, self._framing, self._ordinary = decoder, self.renderer, ordinary
         return self._take
 
     def _take(self, piece: bytes) -> bool:
-        """Relay a piece. Returns whether the next one may come. See the module."""
+        """Relay a chunk, and return whether the next one may come. See the module."""
         if self._short is not None:
             most, opening, middle, closing, around, write, hole = self._short
             if len(piece) < most and piece.startswith(opening) and piece.endswith(closing):
-                # Where the constants overlap, the text is empty.
+                # If the constants overlap, the text is empty.
                 text = plain = piece[hole]
                 if middle is not None:
                     text, found, padding = text.partition(middle)
@@ -217,7 +218,7 @@ class Relay:
     def _odd(self, text: bytes, followed: bytes) -> bytes:
         """Return a text that is not plain as it stands in the client's events, and count in `_escapes` by how many
         bytes it is longer there than in UTF-8, and in `_beyond` by how many its UTF-8 is longer than its characters.
-        Empty where it is not one text, or what follows it is not plain."""
+        Empty if it is not one text, or the bytes that follow it are not plain."""
         if self._framing is None or followed[len(text) :].translate(None, PLAIN):
             return b""
         said = text_of_literal(text)
@@ -229,7 +230,7 @@ class Relay:
         return literal
 
     def _taken_back(self, literal: bytes, piece: bytes) -> bool:
-        """Relay a piece the ordinary way whose literal has been counted in `_escapes` and `_beyond`."""
+        """Relay a chunk the ordinary way after its literal has been counted in `_escapes` and `_beyond`."""
         said = text_of_literal(literal) or ""
         size = size_of(said)
         self._escapes -= len(literal) - size
@@ -238,7 +239,7 @@ class Relay:
         return self._ordinary is not None and self._ordinary(piece)
 
     def _settle(self) -> None:
-        """Note what `_take` has counted where the ordinary way counts: decoder and record."""
+        """Add the counts of `_take` to the counts of the ordinary way: decoder and record."""
         self.record.waited += self._waited
         self._waited = 0.0
         if self._texts and self._decoder is not None:
@@ -250,7 +251,7 @@ class Relay:
             self._texts = self._length = self._escapes = self._beyond = 0
 
     def _piece_came(self, parts: Parts) -> bool:
-        """Relay a piece. Returns whether the next one may come: not where the client does not read, the stream has
+        """Relay a chunk, and return whether the next one may come: not if the client does not read, the stream has
         broken, or every choice has ended."""
         self._short = self._form = None
         self.record.note_waited(self._now() - self._idle_since)
@@ -260,13 +261,13 @@ class Relay:
         return going and self._finished < self._expected
 
     def _renew(self) -> float:
-        """Renew the limits of the stream after data from the upstream: that of content only if there was some. Vendors
-        send pings, empty deltas and counts of usage while they generate nothing. Returns the time."""
+        """Renew the limits of the stream after data from the upstream: the limit of content only if there was some.
+        Vendors send pings, empty deltas and counts of usage while they generate nothing. Returns the time."""
         came, self._content = self._content, False
         return self.deadlines.advance() if came else self.deadlines.touch()
 
     def _run_came(self, run: TextRun) -> bool:
-        """Do what `_piece_came` does for a piece that is a run: nearly all are, and nothing ends or breaks in one."""
+        """Do as `_piece_came` for a chunk that is a run: nearly all are, and nothing ends or breaks in one."""
         came = self._now()
         frames = self.renderer.run(run)
         if frames is None:
@@ -289,7 +290,7 @@ class Relay:
         return False
 
     def _learn(self, form: Around | None, run: TextRun) -> None:
-        """Take the next pieces like a run by `_take`, if they can be."""
+        """Take the next chunks like a run by `_take`, if that is possible."""
         self._form, self._counts = form, run.part == "text"
         self._short, framing = None, self._framing
         if form is None or framing is None:
@@ -297,7 +298,7 @@ class Relay:
         around = framing.around(run)
         write = framing.literal_writer(run) if around is None else None
         if around is not None or write is not None:
-            # Two events are longer than this: of a large piece not all of it is looked at for nothing.
+            # Two events are longer than this: of a large chunk not all is compared for nothing.
             most, hole = 2 * len(form[0] + form[2]), slice(len(form[0]), -len(form[2]))
             self._short = most, *form, around or (), write, hole
 
@@ -320,10 +321,10 @@ class Relay:
             try:
                 raise broken
             finally:
-                del broken  # its traceback holds this frame, and frames that hold what the upstream sent
+                del broken  # its traceback holds this frame, and frames that hold the upstream's data
 
     def _pass_on(self, parts: Parts) -> None:
-        """Write the frames of parts of the stream at once, those before the point where it breaks included."""
+        """Write the frames of parts of the stream at once, up to the point of a break."""
         self._send(self._frames(parts if self.aside is None else self._until_long(parts)))
 
     def _until_long(self, parts: Parts) -> Parts:
@@ -337,7 +338,7 @@ class Relay:
                 return
 
     def _frames(self, parts: Parts) -> bytes:
-        """Return the frames of parts, up to the point where the stream breaks, which `_broken` then has."""
+        """Return the frames of parts, up to the point of a break, whose error `_broken` then has."""
         record = self.record
         frames: list[bytes] = []
         try:
@@ -372,7 +373,7 @@ class Relay:
         yield frames
 
     def _send(self, data: bytes) -> None:
-        """Write frames, but for those with which the answer is whole: they are held."""
+        """Write frames, but hold the ones that complete the response."""
         record = self.record
         if self._finished >= self._expected and self._broken is None and record.usage is not None and self.stream.over:
             self.held += data

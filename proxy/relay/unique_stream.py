@@ -27,21 +27,18 @@ P = TypeVar("P", bound=StreamPart)
 
 @dataclass(slots=True, eq=False)
 class UniqueStream(WrappedStream, PartsStream):
-    """See `proxy.upstream.vendor_stream.Stream`."""
+    """A stream whose calls have unique ids."""
 
     _calls: UniqueCalls
 
     @property
     def aside_if_heavy(self) -> Aside | None:
-        """See PartsStream."""
         return aside_of(self._stream)
 
     def first_parts(self) -> Parts:
-        """See PartsStream."""
         return self._seen(first_parts(self._stream))
 
     def each(self, hand: HandOn, hand_run: HandRunOn, shorten: Shorten | None = None) -> Awaitable[None]:
-        """See PartsStream."""
         return hand_each(self._stream, lambda parts: hand(self._seen(parts)), hand_run, shorten)
 
     def _seen(self, events: Iterable[P]) -> Iterator[P]:
@@ -49,9 +46,9 @@ class UniqueStream(WrappedStream, PartsStream):
             yield cast(P, self._calls.chunk(event)) if isinstance(event, Chunk) else event
 
 
-def with_unique_ids(stream: Stream, plan: CallPlan, request: UnifiedRequest) -> Stream:
+def with_unique_ids(stream: Stream, prepared: CallPlan, request: UnifiedRequest) -> Stream:
     """Return the stream of a request's calls with unique ids of its tool calls. Vendors of the clients' own APIs make
     unique ids: their streams are returned unchanged, and the conversation is made only if something else reads it."""
-    if any([call.sent.native for call in plan.calls]) or (unique := unique_calls(request)) is None:
+    if any([call.sent.native for call in prepared.calls]) or (unique := unique_calls(request)) is None:
         return stream
     return UniqueStream(stream, unique)

@@ -1,9 +1,9 @@
-"""The key of a request in the answer cache: a keyed hash over everything that may change its answer. Pure.
+"""The key of a request in the response cache: a keyed hash over everything that may change its response. Pure.
 
-Requests are equal where all of this is: the surface, what the table says of the name and its deployments, the rights of
-the team that change what is sent, and the request itself as it would be sent. Objects within it keep the order of their
-members, which a model sees. Whether an answer is streamed belongs to it: the pieces cannot be made of a whole answer,
-nor always a whole answer of them. How a stream shows its usage does not, nor does the client's deadline.
+Requests are equal if all of this is: the surface, the settings of the name and its deployments, the rights of the team
+that change the call, and the request itself as it would be sent. Objects within it keep the order of their fields,
+which a model sees. Whether a response is streamed is part of it: chunks cannot be made of a non-streaming response, nor
+always the reverse. How a stream shows its usage is not part of it, nor is the client's deadline.
 """
 
 import json
@@ -15,12 +15,12 @@ from typing import Final, cast
 
 import orjson
 
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.hosted_tools.hosted_tool import is_hosted
 from providers.request_fields import SEARCH
 from providers.target import Target
 from providers.unified_request import NO_STREAM_OPTIONS, ChatPrompt, UnifiedRequest
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import Team
 
 _DIGEST: Final = 24
@@ -29,7 +29,8 @@ _SEED: Final = "answer cache seed"
 
 
 def request_key(secret: bytes, form: str, surface: str, plan: Plan, team: Team, request: UnifiedRequest) -> str:
-    """Return the key of a planned request, in hex. `secret` is at most 64 bytes; `form` is that of kept answers."""
+    """Return the key of a planned request, in hex. `secret` is at most 64 bytes; `form` is the form of cached
+    responses."""
     if request.timeout is not None or request.stream_options is not NO_STREAM_OPTIONS:
         request = replace(request, timeout=None, stream_options=NO_STREAM_OPTIONS)
     hashed = _seed(secret, form, surface, plan, team).copy()
@@ -38,8 +39,8 @@ def request_key(secret: bytes, form: str, surface: str, plan: Plan, team: Team, 
 
 
 def _seed(secret: bytes, form: str, surface: str, plan: Plan, team: Team) -> blake2b:
-    """Return the hash of all that is not the request itself, kept with the plan's first deployment for the requests of
-    the same plan that follow; nobody may add to it."""
+    """Return the hash of everything but the request itself, cached with the plan's first deployment for later requests
+    of the same plan; callers must not add to it."""
     compiled = plan.targets[0].compiled
     name = (_SEED, secret, form, surface, team.tenant)
     kept = compiled.get(name)
@@ -64,9 +65,9 @@ def _seed(secret: bytes, form: str, surface: str, plan: Plan, team: Team) -> bla
     return hashed
 
 
-@record(eq=False)
+@frozen(eq=False)
 class _Seed:
-    """What `_seed` returned for a plan and a team."""
+    """The result of `_seed` for a plan and a team."""
 
     plan: Plan
     team: Team
@@ -74,7 +75,7 @@ class _Seed:
 
 
 def _fingerprint(target: Target) -> str:
-    """Return what stands for a deployment and its settings that may change an answer, its account included."""
+    """Return a text for a deployment and its settings that may change a response, including its account."""
     found = target.compiled.get(_FINGERPRINT)
     if not isinstance(found, str):
         words = (
@@ -92,7 +93,8 @@ def _fingerprint(target: Target) -> str:
 
 
 def _plain(value: object) -> object:
-    """Return what JSON has no form for as what has one: records with their class, without what does not count."""
+    """Return a value without a form in JSON as one with a form: frozen dataclasses with their class, without fields
+    that do not count."""
     kind = type(value)
     counted = _COUNTED.get(kind)
     if counted is not None:
@@ -110,7 +112,7 @@ def _plain(value: object) -> object:
 
 
 _COUNTED: Final[dict[type[object], Callable[[object], object]]] = {}
-"""What returns the fields of each kind of record that count when records are compared."""
+"""The function that returns the compared fields of each frozen dataclass."""
 
 _ESCAPING: Final = json.JSONEncoder(separators=(",", ":"), default=_plain, check_circular=False)
 
@@ -133,9 +135,9 @@ _KEPT_ELSEWHERE: Final = ("container", "mcp_servers", "previous_response_id", "c
 
 
 def why_not(request: UnifiedRequest) -> str | None:
-    """Return why the answer to a request is never kept, as a clause; None where it may be.
+    """Return why the response to a request is never cached, as a clause; `None` if it may be.
 
-    Media by address or by a file's id may change behind it, and so may what a vendor's own tools find or do. An answer
+    Media by address or by a file's id may change behind it, and so may the findings of a vendor's own tools. A response
     that the client has stored at the vendor has an id of its own; spoken ones expire.
     """
     if _is_plain(request):

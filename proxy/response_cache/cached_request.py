@@ -1,7 +1,7 @@
-"""One request that is answered out of the cache, or that asks and has its answer kept.
+"""One request that is answered from the cache, or that calls a deployment and has its response cached.
 
-A hit asks no deployment: it costs nothing, uses no tokens of limits and budgets, and says nothing about health. It
-counts as a request of its team, which has been admitted before. Answers of this cache are read-only.
+A hit calls no deployment: it costs nothing, uses no tokens of limits and budgets, and does not affect health. It counts
+as a request of its team, which has been admitted before. Responses of this cache are read-only.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -13,11 +13,11 @@ from providers.completion import Completion, ContentLogprobs, LegacyLogprobs, Us
 from providers.emulation.join_extras import size_of_extras
 from providers.emulation.plan_calls import CallPlan
 from providers.failure import VERDICTS, UpstreamError
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.pricing import Price
 from providers.target import Target
 from providers.unified_request import UnifiedRequest
-from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.dispatch.text_answers import GuardingAnswers, TextAnswers
 from proxy.errors import GatewayError
 from proxy.request_outcomes import CacheUse
@@ -40,26 +40,24 @@ from proxy.routing.route_settings import CacheRules
 from proxy.upstream.vendor_stream import Stream
 
 MOST_LEADERS: Final = 2
-"""Requests that one follows, one after the other where they fail. Then it asks by itself."""
+"""Requests that one follows, one after the other if they fail. Then it calls a deployment by itself."""
 
 STREAM_PATIENCE: Final = 10.0
-"""Seconds for which a stream follows another. That ends when its client has read it, who may be slow; a whole answer
-waits for its vendor alone."""
+"""Seconds for which a stream follows another. That ends when its client has read it, which may be slow; a non-streaming
+response waits for its vendor alone."""
 
 NOTHING: Final = Usage(0, 0)
 FREE: Final = Price(0.0, 0.0)
-"""What an answer out of the cache uses, and what that costs."""
+"""The usage and the price of a response from the cache."""
 
 _LOGPROB: Final = 48
 """Bytes that a token's log probability takes at least."""
 
-Planned = PlannedRequest[UnifiedRequest]
 
-
-@record(eq=False)
-class CachedCall:
-    """What the requests of one client's call have in common: `answers` is asked, `guard` lets answers through (None:
-    each passes), `renews` says that no kept answer is wanted."""
+@frozen(eq=False)
+class CacheLookup:
+    """The parts of a look-up that all tries of one exchange share: `answers` responds if nothing is cached, `guard`
+    lets responses through (`None`: each passes), `renews` is set if the client wants no cached response."""
 
     cache: ResponseStore
     answers: TextAnswers
@@ -69,34 +67,33 @@ class CachedCall:
 
 
 class CachedRequest:
-    """One request that is for the cache."""
+    """One request that the cache is used for."""
 
     __slots__ = (
         *("_answers", "_cache", "_flight", "_guard", "_key", "_owner"),
-        *("_planned", "_renews", "_rules", "_secret", "_stale", "_surface"),
+        *("_exchange", "_renews", "_rules", "_secret", "_stale", "_surface"),
     )
 
-    def __init__(self, call: CachedCall, planned: Planned, rules: CacheRules) -> None:
-        self._cache = call.cache
-        self._answers = call.answers
-        self._guard = call.guard
-        self._planned = planned
+    def __init__(self, lookup: CacheLookup, exchange: Exchange[UnifiedRequest], rules: CacheRules) -> None:
+        self._cache = lookup.cache
+        self._answers = lookup.answers
+        self._guard = lookup.guard
+        self._exchange = exchange
         self._rules = rules
-        self._renews = call.renews
-        self._secret = call.cache.secret(rules)
-        self._owner = f"team {planned.team.tenant}" if rules.scope == "team" else "table"
-        self._surface = call.surface
+        self._renews = lookup.renews
+        self._secret = lookup.cache.secret(rules)
+        self._owner = f"team {exchange.team.tenant}" if rules.scope == "team" else "table"
+        self._surface = lookup.surface
         self._key = ""
         self._flight: CoalescedRequest[FoundResponse] | None = None
         self._stale: FoundResponse | None = None
 
     async def whole(self) -> tuple[CallPlan, Completion]:
-        """See TextAnswers."""
         try:
             found = await self._found(None)
             if found is None:
                 try:
-                    prepared, completion = await self._answers.whole(self._planned)
+                    prepared, completion = await self._answers.whole(self._exchange)
                 except (UpstreamError, GatewayError) as error:
                     found = self._instead(error)
                 else:
@@ -106,7 +103,7 @@ class CachedRequest:
             if self._guard is None:
                 return prepared, completion
             try:
-                return await self._guard.passed(self._planned, prepared, completion)
+                return await self._guard.passed(self._exchange, prepared, completion)
             except GatewayError:
                 self._forget()
                 raise
@@ -114,13 +111,14 @@ class CachedRequest:
             self._leave()
 
     async def _asked(self, prepared: CallPlan, completion: Completion) -> tuple[CallPlan, Completion]:
-        """Return a new answer, and keep it unless it is refused: those who wait for it have guards of their own."""
+        """Return a new response, and cache it unless it is refused: the requests that wait for it have guards of their
+        own."""
         packed = self._packed(completion)
         if self._guard is None:
             self._keep(prepared, packed, ())
             return prepared, completion
         try:
-            shown = await self._guard.passed(self._planned, prepared, completion)
+            shown = await self._guard.passed(self._exchange, prepared, completion)
         except GatewayError:
             self._land(prepared, self._joined(prepared, packed, ()))
             raise
@@ -129,13 +127,12 @@ class CachedRequest:
 
     @asynccontextmanager
     async def streamed(self) -> AsyncIterator[tuple[CallPlan, Stream]]:
-        """See TextAnswers."""
         async with AsyncExitStack() as stack:
             stack.callback(self._leave)
             found = await self._found(STREAM_PATIENCE)
             if found is None:
                 try:
-                    opened = await stack.enter_async_context(self._answers.streamed(self._planned))
+                    opened = await stack.enter_async_context(await self._answers.streamed(self._exchange))
                 except (UpstreamError, GatewayError) as error:
                     found = self._instead(error)
                 else:
@@ -151,26 +148,27 @@ class CachedRequest:
                 raise
 
     def _forget(self) -> None:
-        """Keep an answer no more, since a guard refused it, which it did not pass before or passed then."""
+        """Remove a response from the cache, since a guard refused it, which it had passed or not met before."""
         self._cache.memory(self._rules).put(self._owner, {self._key: b""})
         self._cache.kept.drop(self._owner, self._key)
 
     def _leave(self) -> None:
-        """Let the followers go on, if they have not: without an answer one of them leads."""
+        """Let the followers go on, if they have not: without a response one of them leads."""
         if self._flight is not None:
             self._flight.close()
 
     async def _found(self, patience: float | None) -> FoundResponse | None:
-        """Return the answer that is kept, or that an equal request gets within `patience`; None where this one asks."""
+        """Return the cached response, or the one that an equal request gets within `patience`; `None` if this one calls
+        a deployment."""
         found = await self._searched(patience)
         if found is None:
             self._count(CacheUse("miss"))
         return found
 
     async def _searched(self, patience: float | None) -> FoundResponse | None:
-        cache, planned = self._cache, self._planned
-        make = partial(request_key, self._secret, FORM, self._surface, planned.plan, planned.team, planned.request)
-        key = self._key = await cache.threads.run(planned.record.owner, make) if planned.heavy else make()
+        cache, exchange = self._cache, self._exchange
+        make = partial(request_key, self._secret, FORM, self._surface, exchange.plan, exchange.team, exchange.request)
+        key = self._key = await cache.threads.run(exchange.record.owner, make) if exchange.heavy else make()
         if self._renews:
             return None
         here = cache.kept.take(self._owner, (key,), cache.now()).get(key)
@@ -192,26 +190,27 @@ class CachedRequest:
                 found = await flight.follow(patience)
             finally:
                 waited = cache.now() - started
-                planned.record.waited += waited
-                planned.record.waits().cached += waited
+                exchange.record.waited += waited
+                exchange.record.waits().cached += waited
             if found is not None or flight.alone or not flight.over:
                 return found
         return None
 
     async def _looked_up(self, here: bytes | None) -> FoundResponse | None:
-        """Return the answer that is kept elsewhere and fresh; `here` is what this process has, which is not."""
+        """Return the response that is cached elsewhere and fresh; `here` is this process's entry, which is not
+        fresh."""
         cache, owner, key = self._cache, self._owner, self._key
         memory = cache.memory(self._rules)
         if memory.others is None:
             return None
         if here is not None:
-            # Others are asked only for what is not known here.
+            # Only keys without an entry here are looked up at others.
             cache.kept.drop(owner, key)
         started = cache.now()
         try:
             entry = (await memory.find(owner, (key,))).get(key)
         finally:
-            self._planned.record.waits().cached += cache.now() - started
+            self._exchange.record.waits().cached += cache.now() - started
         if entry is None:
             if here is not None and self._stale is not None:
                 cache.kept.put(owner, key, here, cache.now())
@@ -219,8 +218,8 @@ class CachedRequest:
         return self._fresh(entry)
 
     def _fresh(self, entry: bytes) -> FoundResponse | None:
-        """Return the answer of an entry that is fresh. One that is stale is held for the case that none is to be had,
-        and what can never be given is dropped."""
+        """Return the response of an entry that is fresh. A stale one is held in case no deployment responds, and one
+        that can never be returned is dropped."""
         cache, rules, key = self._cache, self._rules, self._key
         opened = cache.opened.find(key, entry) or self._opened(entry)
         if opened is not None:
@@ -235,7 +234,7 @@ class CachedRequest:
         return None
 
     def _opened(self, entry: bytes) -> OpenedResponse | None:
-        """Open an entry, and remember what it is; None for one that is none of ours."""
+        """Open an entry, and remember its content; `None` if the gateway did not write it."""
         found = open_sealed(self._secret, self._key, entry, self._rules.max_bytes)
         answer = None if found is None else unpack(found[1])
         if found is None or answer is None:
@@ -245,9 +244,9 @@ class CachedRequest:
         return opened
 
     def _instead(self, error: UpstreamError | GatewayError) -> FoundResponse:
-        """Return the stale answer in place of an error that is no fault of the request's. Raises the error; where it is
-        the deployments', the followers ask by themselves: one after the other, each would wait out what the one before
-        has waited out."""
+        """Return the stale response instead of an error that is no fault of the request's. Raises the error; if it is
+        the deployments', the followers call a deployment by themselves: one after the other, each would repeat the wait
+        of the one before."""
         status = VERDICTS[error.failure.kind].status if isinstance(error, UpstreamError) else error.facts.status
         others = status >= 500 or status == 429
         if self._flight is not None and others:
@@ -257,29 +256,29 @@ class CachedRequest:
         return self._stale
 
     def _target_of(self, answer: CachedResponse) -> Target | None:
-        """Return the deployment that gave an answer, if the request could go to it."""
-        for target in self._planned.plan.every_target:
+        """Return the deployment that gave a response, if the request could go to it."""
+        for target in self._exchange.plan.every_target:
             if target.name == answer.deployment:
                 return target
         return None
 
     def _shown(self, found: FoundResponse) -> CallPlan:
-        """Record that an answer came out of the cache, and return what its request was prepared as."""
-        told, answer = self._planned.record, found.answer
+        """Record that a response came from the cache, and return the calls that its request was prepared as."""
+        told, answer = self._exchange.record, found.answer
         self._count(found.use)
         told.called, told.emulated, told.dropped = answer.deployment, answer.emulated, answer.dropped
         told.max_tokens, told.billed, told.price = answer.max_tokens, NOTHING, FREE
-        return CallPlan(found.target, self._planned.request, (), answer.emulated, answer.dropped)
+        return CallPlan(found.target, self._exchange.request, (), answer.emulated, answer.dropped)
 
     def _count(self, use: CacheUse) -> None:
-        told = self._planned.record
+        told = self._exchange.record
         told.cache = use
         self._cache.metrics.cache_used(use.result, told.model)
 
     def _packed(self, completion: Completion) -> bytes | None:
-        """Return a good answer as bytes; None for one that is not kept."""
+        """Return a good response as bytes; `None` if it is not cached."""
         choices, most = completion.choices, self._rules.max_bytes
-        good = len(choices) == self._planned.request.choices
+        good = len(choices) == self._exchange.request.choices
         if not good or any(choice.finish_reason not in GOOD_ENDS for choice in choices):
             return None
         return None if least_size(completion) > most else pack_completion(completion)
@@ -288,20 +287,20 @@ class CachedRequest:
         self._keep(prepared, None if events is None else b"", events or ())
 
     def _keep(self, prepared: CallPlan, whole: bytes | None, events: Sequence[bytes]) -> None:
-        """Keep an answer, and give it to the followers. Without one they ask by themselves."""
+        """Cache a response, and give it to the followers. Without a response they call a deployment by themselves."""
         data = self._joined(prepared, whole, events)
         if data is not None:
             cache = self._cache
             entry = seal(self._secret, self._key, cache.wall(), data)
             cache.memory(self._rules).put(self._owner, {self._key: entry})
-            cache.metrics.cache_used("stored", self._planned.record.model)
+            cache.metrics.cache_used("stored", self._exchange.record.model)
         self._land(prepared, data)
 
     def _joined(self, prepared: CallPlan, whole: bytes | None, events: Sequence[bytes]) -> bytes | None:
-        """Return an answer with its head; None for one that is not kept."""
+        """Return a response with its head; `None` if it is not cached."""
         if whole is None:
             return None
-        told = self._planned.record
+        told = self._exchange.record
         head = pack_head(prepared.target.name, tuple(told.emulated), tuple(told.dropped), told.max_tokens)
         data = join(head, whole or None, events)
         return None if len(data) > self._rules.max_bytes else data
@@ -318,11 +317,11 @@ class CachedRequest:
 
 
 def least_size(completion: Completion) -> int:
-    """Return the bytes that an answer takes at least: a large one is not packed to learn that it is too large."""
+    """Return the bytes that a response takes at least: a large one is not packed to find that it is too large."""
     size = len(completion.native or b"")
     for choice in completion.choices:
         size += len(choice.text) + len(choice.reasoning or "")
-        size += sum([len(call.arguments) for call in choice.tool_calls])
+        size += sum([len(lookup.arguments) for lookup in choice.tool_calls])
         match choice.logprobs:
             case ContentLogprobs(content):
                 size += _LOGPROB * sum([1 + len(token.top) for token in content])

@@ -1,4 +1,4 @@
-"""Streams on their way into the answer cache and out of it.
+"""Streams on their way into the response cache and out of it.
 
 A stream is recorded packed, as it is relayed: never more than the cap of its entry. It is replayed in slices, so that
 a long one does not hold other requests up.
@@ -24,19 +24,18 @@ from proxy.upstream.vendor_stream import (
 )
 
 GOOD_ENDS: Final = frozenset({"stop", "length", "tool_calls"})
-"""Finish reasons of answers that are kept."""
+"""Finish reasons of responses that are cached."""
 
 SLICE: Final = 128
-"""Events that are replayed in one turn of the event loop."""
+"""Events that are replayed in one iteration of the event loop."""
 
 _COMMA: Final = 1
 
 
 @dataclass(slots=True, eq=False)
 class RecordedStream(WrappedStream, PartsStream):
-    """A stream whose events are recorded. See `proxy.upstream.vendor_stream.Stream`. `ended` gets them once the client
-    has the whole answer: None where they are not to be kept, because they are more than `most` bytes, or no good answer
-    of `choices` choices."""
+    """A stream whose events are recorded. `ended` gets them once the client has the complete response: `None` if they
+    are not to be cached, because they are more than `most` bytes, or no good response of `choices` choices."""
 
     most: int
     choices: int
@@ -47,11 +46,10 @@ class RecordedStream(WrappedStream, PartsStream):
     _good: int = 0
 
     def first_parts(self) -> Parts:
-        """See PartsStream."""
         return self._recorded_parts(first_parts(self._stream))
 
     def each(self, hand: HandOn, hand_run: HandRunOn, shorten: Shorten | None = None) -> Awaitable[None]:
-        """See PartsStream. Each part is seen here, so that nothing takes pieces before."""
+        """Hand on the parts as `PartsStream.each` does. Each is recorded here, so nothing takes chunks before."""
 
         def came(parts: Parts) -> bool:
             return hand(self._recorded_parts(parts))
@@ -63,7 +61,6 @@ class RecordedStream(WrappedStream, PartsStream):
         return hand_each(self._stream, came, run_came)
 
     async def finish(self) -> None:
-        """See Stream."""
         kept = self._size <= self.most and self._good == self.choices
         self.ended(self._events if kept else None)
         self._events = []
@@ -98,7 +95,7 @@ class RecordedStream(WrappedStream, PartsStream):
 
 @dataclass(slots=True, eq=False)
 class ReplayedStream(PartsStream):
-    """The events of a kept stream. See `proxy.upstream.vendor_stream.Stream`."""
+    """The events of a cached stream as a stream."""
 
     _events: Sequence[object]
     _reader: EventReader = field(default_factory=EventReader)
@@ -106,39 +103,33 @@ class ReplayedStream(PartsStream):
 
     @property
     def over(self) -> bool:
-        """See Stream."""
         return self._next >= len(self._events)
 
     def first(self) -> Iterator[StreamEvent]:
-        """See Stream."""
         return self.take()
 
     def first_parts(self) -> Parts:
-        """See PartsStream."""
         begin, self._next = self._next, self._next + SLICE
         return self._reader.read(self._events[begin : self._next])
 
     async def wait(self) -> None:
-        """See Stream. Lets other requests go on."""
+        """Let other requests go on."""
         await asyncio.sleep(0)
 
     def take(self) -> Iterator[StreamEvent]:
-        """See Stream."""
         return without_runs(self.first_parts())
 
     async def each(self, hand: HandOn, hand_run: HandRunOn, shorten: Shorten | None = None) -> None:
-        """See PartsStream."""
         while not self.over:
             await self.wait()
             if not hand(self.first_parts()):
                 return
 
     def conclude(self) -> Iterator[StreamEvent]:
-        """See Stream."""
         return iter(())
 
     async def finish(self) -> None:
-        """See Stream."""
+        """Do nothing: the events are all there."""
 
     def close(self) -> None:
-        """See Stream."""
+        """Do nothing: no vendor sends them."""

@@ -1,6 +1,6 @@
 """Request coalescing: of equal requests in flight the first calls a deployment, and the others get its response.
 
-A follower waits within its own deadline. Where the leader fails or its client leaves, one of the followers leads.
+A follower waits within its own deadline. If the leader fails or its client leaves, one of the followers leads.
 """
 
 import asyncio
@@ -11,15 +11,16 @@ from typing import Final, Generic, TypeVar
 A = TypeVar("A")
 
 MOST_FOLLOWERS: Final = 1024
-"""Followers of one leader; more equal requests ask by themselves."""
+"""Followers of one leader; further equal requests call a deployment by themselves."""
 
 AT_ONCE: Final = 16
-"""Followers that go on in one turn of the event loop: each renders its answer, and other requests come between."""
+"""Followers that go on in one iteration of the event loop: each renders its response, and other requests come
+between."""
 
 
 @dataclass(slots=True, eq=False)
 class CoalescedRequest(Generic[A]):
-    """A request under way that others follow. `alone` says that its answer is for its own client only."""
+    """A leading request that others follow. `alone` is set if its response is for its own client only."""
 
     _flights: "CoalescedRequests[A]"
     _key: str
@@ -30,16 +31,16 @@ class CoalescedRequest(Generic[A]):
 
     @property
     def followed(self) -> bool:
-        """Whether anybody waits for it."""
+        """Whether a request waits for it."""
         return bool(self._waiting)
 
     @property
     def full(self) -> bool:
-        """Whether no more can follow."""
+        """Whether its number of followers is at the limit."""
         return len(self._waiting) >= MOST_FOLLOWERS
 
     async def follow(self, most: float | None) -> A | None:
-        """Wait for the answer, for at most so many seconds; None where there is none for others."""
+        """Wait for the response, for at most so many seconds; `None` if it is not for others."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiter)
         try:
@@ -55,7 +56,7 @@ class CoalescedRequest(Generic[A]):
         return self._over
 
     def land(self, answer: A | None) -> None:
-        """End with an answer; without one it is for its own client alone."""
+        """End with a response; without one it is for its own client alone."""
         self._answer, self.alone = answer, answer is None
         self.close()
 
@@ -78,7 +79,7 @@ class CoalescedRequest(Generic[A]):
 
 
 class CoalescedRequests(Generic[A]):
-    """The requests under way that others may follow, by key."""
+    """The leading requests that others may follow, by key."""
 
     __slots__ = ("_under_way",)
 
@@ -89,7 +90,7 @@ class CoalescedRequests(Generic[A]):
         return len(self._under_way)
 
     def of(self, key: str) -> CoalescedRequest[A] | None:
-        """Return the request under way with this key, if there is one."""
+        """Return the leading request with this key, if there is one."""
         return self._under_way.get(key)
 
     def lead(self, key: str) -> CoalescedRequest[A]:

@@ -11,21 +11,26 @@ from typing import Final
 
 from providers.completion import Completion
 from providers.emulation.plan_calls import CallPlan
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.unified_request import UnifiedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.dispatch.text_answers import GuardingAnswers, TextAnswers
 from proxy.errors import FieldProblem, invalid_request
+from proxy.hooks.request_hook import RequestHook
+from proxy.hooks.team_hooks import TeamHooks
+from proxy.request_record import RequestRecord
 from proxy.response_cache.cache_key import why_not
-from proxy.response_cache.cached_request import CachedCall, CachedRequest, Planned
+from proxy.response_cache.cached_request import CachedRequest, CacheLookup
 from proxy.response_cache.store import ResponseStore
 from proxy.routing.route_settings import CacheRules
+from proxy.surfaces.registry import STORING
 from proxy.upstream.vendor_stream import Stream
 
 HEADER: Final = "x-dragoman-cache"
 
 
 class CacheDirectives(Enum):
-    """What a client asks for: nothing; an answer out of the cache; a new answer, to be kept; or neither."""
+    """The directive of a client: no directive; a response from the cache; a new response, to be cached; or neither."""
 
     NONE = ""
     USE = "use"
@@ -39,7 +44,8 @@ _WISHES: Final = {wish.value: wish for wish in CacheDirectives if wish is not Ca
 def wish_of(headers: Mapping[str, str]) -> CacheDirectives:
     """Return the directive in a client's headers. Raises GatewayError for an unknown one.
 
-    A plain `no-cache` asks for no cache by itself: it renews the answer of a request that is for the cache anyhow.
+    A plain `no-cache` requests no cache by itself: it renews the response of a request that the cache is used for
+    anyhow.
     """
     control = headers.get("cache-control")
     directives = () if control is None else tuple(each.strip().lower() for each in control[:256].split(","))
@@ -52,56 +58,91 @@ def wish_of(headers: Mapping[str, str]) -> CacheDirectives:
 
 
 def renews(headers: Mapping[str, str]) -> bool:
-    """Return whether a request that is for the cache wants a new answer all the same."""
+    """Return whether a request that the cache is used for wants a new response all the same."""
     control = headers.get("cache-control")
     return control is not None and any(each.strip().lower() == "no-cache" for each in control[:256].split(","))
 
 
+class CacheHook(RequestHook):
+    """The part of the response cache in one request of a name with a cache, with the headers of its client."""
+
+    __slots__ = ("_cache", "_headers", "_record")
+
+    def __init__(self, cache: "ResponseCache", record: RequestRecord, headers: Mapping[str, str]) -> None:
+        self._cache = cache
+        self._record = record
+        self._headers = headers
+
+    def answers(self, answers: TextAnswers) -> TextAnswers:
+        """Return the object that looks in the cache first, unless the response is private to its client."""
+        record = self._record
+        return answers if record.private else self._cache.before(answers, record.surface, self._headers)
+
+
 class ResponseCache(ResponseStore):
-    """The answer cache of this process."""
+    """The response cache of this process."""
 
     def before(self, answers: TextAnswers, surface: str, headers: Mapping[str, str]) -> TextAnswers:
-        """Return the object that answers a request of a name with a cache, by `answers` if nothing is cached. If that
-        is a guard, cached responses pass it too. Raises GatewayError for an unknown directive in a header."""
+        """Return the object that responds to a request of a name with a cache, by `answers` if nothing is cached. If
+        that is a guard, cached responses pass it too. Raises GatewayError for an unknown directive in a header."""
         wish = wish_of(headers)
         if wish is CacheDirectives.NO_STORE:
             return answers
         guard = answers if isinstance(answers, GuardingAnswers) else None
         renewing = wish is CacheDirectives.REFRESH or renews(headers)
         inner = answers if guard is None else guard.inner
-        return CachedResponses(CachedCall(self, inner, guard, surface, renewing), wish)
+        return CachedResponses(CacheLookup(self, inner, guard, surface, renewing), wish)
 
 
-@record(eq=False)
+@frozen(eq=False)
 class CachedResponses:
-    """See TextAnswers. For the requests of one client's call, to names with a cache."""
+    """See TextAnswers. For the exchange of a client with a name that has a cache."""
 
-    call: CachedCall
+    lookup: CacheLookup
     wish: CacheDirectives
 
-    def whole(self, planned: Planned) -> Awaitable[tuple[CallPlan, Completion]]:
-        """See TextAnswers."""
-        rules = self._rules(planned)
+    def whole(self, exchange: Exchange[UnifiedRequest]) -> Awaitable[tuple[CallPlan, Completion]]:
+        rules = self._rules(exchange)
         if rules is None:
-            return (self.call.guard or self.call.answers).whole(planned)
-        return CachedRequest(self.call, planned, rules).whole()
+            return (self.lookup.guard or self.lookup.answers).whole(exchange)
+        return CachedRequest(self.lookup, exchange, rules).whole()
 
-    def streamed(self, planned: Planned) -> AbstractAsyncContextManager[tuple[CallPlan, Stream]]:
-        """See TextAnswers."""
-        rules = self._rules(planned)
-        guard = self.call.guard
+    async def streamed(
+        self, exchange: Exchange[UnifiedRequest]
+    ) -> AbstractAsyncContextManager[tuple[CallPlan, Stream]]:
+        rules = self._rules(exchange)
+        guard = self.lookup.guard
         if rules is None:
-            return (guard or self.call.answers).streamed(planned)
-        opened = CachedRequest(self.call, planned, rules).streamed()
-        return opened if guard is None else guard.passing(planned, opened)
+            return await (guard or self.lookup.answers).streamed(exchange)
+        opened = CachedRequest(self.lookup, exchange, rules).streamed()
+        return opened if guard is None else guard.passing(exchange, opened)
 
-    def _rules(self, planned: Planned) -> CacheRules | None:
-        """Return the rules by which a request is answered; None for one that is not for the cache."""
-        if self.wish is CacheDirectives.NONE and not is_determined(planned.request):
+    def _rules(self, exchange: Exchange[UnifiedRequest]) -> CacheRules | None:
+        """Return the rules of the cache for a request; `None` if the cache is not used for it."""
+        if self.wish is CacheDirectives.NONE and not is_determined(exchange.request):
             return None
-        return None if why_not(planned.request) else planned.plan.cache
+        return None if why_not(exchange.request) else exchange.plan.cache
 
 
 def is_determined(request: UnifiedRequest) -> bool:
-    """Return whether a client asks for the same answer every time, by a temperature of 0 of its own."""
+    """Return whether a client requests the same response every time, by a temperature of 0 of its own."""
     return request.params.get("temperature") == 0 and "temperature" not in request.injected
+
+
+def attach_cache(hooks: TeamHooks, cache: ResponseCache) -> None:
+    """Use `cache` for requests of names with a cache."""
+
+    def hook_of(exchange: Exchange[UnifiedRequest], headers: Mapping[str, str]) -> CacheHook:
+        return CacheHook(cache, exchange.record, headers)
+
+    hooks.attach_to_plans("response_cache", hook_of)
+
+
+def explained_use(request: UnifiedRequest, surface: str) -> str:
+    """Return whether the cache of a name is used for a request of a surface, as a clause for the operator."""
+    why = "its surface stores answers" if surface in STORING else why_not(request)
+    if why is not None:
+        return f"this request's is not, because {why}"
+    if is_determined(request):
+        return "this request's is"
+    return f"this request's is where it says {HEADER}: use, since it sends no temperature of 0"

@@ -36,7 +36,7 @@ from providers.completion import (
     ToolCallDelta,
     Usage,
 )
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 
 _SEAL: Final = 16
 _TIME: Final = struct.Struct(">d")
@@ -53,7 +53,7 @@ def seal(secret: bytes, key: str, made: float, data: bytes) -> bytes:
 
 
 def open_sealed(secret: bytes, key: str, entry: bytes, most: int) -> tuple[float, bytes] | None:
-    """Return when an entry was made, and its data; None for one that is not sealed, or whose data exceed `most`."""
+    """Return when an entry was made, and its data; `None` if it is not sealed, or if its data exceed `most` bytes."""
     if not _DATA <= len(entry) <= _DATA + most:
         return None
     seal_of_entry, rest = entry[:_SEAL], entry[_SEAL:]
@@ -86,9 +86,9 @@ _EVEN: Final = re.compile(r"[ !#-\[\]-~]*")
 """Texts in printable ASCII that need no escape in JSON."""
 
 
-@record
+@frozen
 class CachedResponse:
-    """An answer with what its headers say: the deployment that gave it, and which fields were emulated, dropped or
+    """A response with the facts in its headers: the deployment that gave it, and which fields were emulated, dropped or
     changed. Of the completion and the events there is one: `events` are packed, and read when they are shown."""
 
     deployment: str
@@ -100,17 +100,17 @@ class CachedResponse:
 
 
 def pack_head(deployment: str, emulated: tuple[str, ...], dropped: tuple[str, ...], max_tokens: int | None) -> bytes:
-    """Return what comes before a packed answer."""
+    """Return the head of a packed response."""
     return _json((deployment, emulated, dropped, max_tokens))
 
 
 def pack_completion(completion: Completion) -> bytes:
-    """Return a whole answer as bytes."""
+    """Return a non-streaming response as bytes."""
     return _json(completion)
 
 
 class EventPacker:
-    """Packs the events of one stream. Texts of the first choice follow each other as plain JSON strings; where their
+    """Packs the events of one stream. Texts of the first choice follow each other as plain JSON strings; if their
     fingerprint changes, it comes before them."""
 
     __slots__ = ("_fingerprint",)
@@ -144,15 +144,15 @@ class EventPacker:
         return [_json((_FINGERPRINT, fingerprint))]
 
 
-def join(head: bytes, completion: bytes | None, events: Iterable[bytes]) -> bytes:
-    """Return the bytes of a kept answer."""
-    if completion is not None:
-        return b"[" + head + b"," + completion + b"]"
+def join(head: bytes, packed: bytes | None, events: Iterable[bytes]) -> bytes:
+    """Return the bytes of a cached response."""
+    if packed is not None:
+        return b"[" + head + b"," + packed + b"]"
     return b"[" + head + b",[" + b",".join(events) + b"]]"
 
 
 def unpack(data: bytes) -> CachedResponse | None:
-    """Return a kept answer; None for bytes that are none."""
+    """Return a cached response; `None` if the bytes are no response."""
     try:
         (deployment, emulated, dropped, max_tokens), body = (json if _ODD in data else orjson).loads(data)
         head = (str(deployment), tuple(emulated), tuple(dropped), max_tokens)
@@ -164,8 +164,8 @@ def unpack(data: bytes) -> CachedResponse | None:
 
 
 class EventReader:
-    """Reads the events of a kept stream, texts that follow each other as runs. A first text is a chunk of its own: that
-    begins a choice, which a run goes on with."""
+    """Reads the events of a cached stream, texts that follow each other as runs. A first text is a chunk of its own:
+    that begins a choice, which a run goes on with."""
 
     __slots__ = ("_begun", "_fingerprint")
 
@@ -220,7 +220,7 @@ _ESCAPING: Final = json.JSONEncoder(separators=(",", ":"), default=_plain, check
 
 
 def _json(value: object) -> bytes:
-    """Return JSON; with a line break at its end where it holds what orjson has no form for."""
+    """Return JSON, with a line break at its end if it holds a value that orjson has no form for."""
     try:
         return orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_DATACLASS)
     except orjson.JSONEncodeError:
@@ -228,7 +228,7 @@ def _json(value: object) -> bytes:
 
 
 def _members(value: object) -> dict[str, object]:
-    """Return the members of a record that differ from their defaults."""
+    """Return the fields of a frozen dataclass that differ from their defaults."""
     found = {}
     for name, default in _DEFAULTS[type(value)]:
         member = getattr(value, name)
@@ -278,11 +278,11 @@ _READERS: Final[Mapping[type[object], Mapping[str, Reader]]] = {
     },
     Completion: {"choices": _each(Choice), "usage": _of(Usage), "native": _bytes},
 }
-"""How the members of each record are read that are no JSON as they are."""
+"""The readers of the fields of each frozen dataclass that JSON has no form for."""
 
 
 def _read(kind: type[T], members: Members) -> T:
-    """Return a record from its members."""
+    """Return a frozen dataclass from its fields."""
     readers = _READERS[kind]
     return kind(**{name: readers[name](each) if name in readers else each for name, each in members.items()})
 
@@ -298,4 +298,4 @@ def _form() -> str:
 
 
 FORM: Final = f"1:{_form()}"
-"""The form of kept answers: what was kept in another one is not read. It changes with any record."""
+"""The form of cached responses: an entry in another form is not read. It changes with any of the frozen dataclasses."""

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.target import Target
 from proxy.conversations.owner_memory import OwnerMemory
 from proxy.conversations.stored_entries import StoredEntries
@@ -23,13 +23,13 @@ from proxy.telemetry.metrics import Metrics
 
 MOST_BYTES: Final = 2 * 1024 * 1024
 LARGEST: Final = 64 * 1024
-"""Bytes of all entries that are remembered as opened, and of one of them. As Python's values an answer takes up to ten
-times as much, where it is a stream of single letters or has log probabilities."""
+"""Bytes of all entries that stay decoded, and of one of them. As Python's values a response takes up to ten times as
+much, if it is a stream of single letters or has log probabilities."""
 
 
-@record(eq=False)
+@frozen(eq=False)
 class OpenedResponse:
-    """The entry that was opened, when it was made in unix seconds, and its answer."""
+    """The entry that was opened, when it was made in unix seconds, and its response."""
 
     entry: bytes
     made: float
@@ -37,7 +37,7 @@ class OpenedResponse:
 
 
 class OpenedResponses:
-    """The answers opened last, by key; those not asked for longest go first."""
+    """The responses opened last, by key; the least recently used are dropped first."""
 
     __slots__ = ("_by_key", "size")
 
@@ -46,7 +46,7 @@ class OpenedResponses:
         self.size = 0
 
     def find(self, key: str, entry: bytes) -> OpenedResponse | None:
-        """Return what an entry was opened as, if that is known."""
+        """Return the opened response of an entry, if it is known."""
         found = self._by_key.pop(key, None)
         if found is None:
             return None
@@ -57,7 +57,7 @@ class OpenedResponses:
         return found
 
     def put(self, key: str, opened: OpenedResponse) -> None:
-        """Remember an answer, unless it is large."""
+        """Remember a response, unless it is large."""
         size = len(opened.entry)
         if size > LARGEST:
             return
@@ -71,13 +71,13 @@ class OpenedResponses:
 
 ANSWER_BYTES: Final = 64 * 1024 * 1024
 ANSWER_SECONDS: Final = 2 * 86400.0
-"""What all answers may take in one process, and how long each is kept after it was made or last used at most: as long
-as `ttl` and `stale` can be together."""
+"""Bytes that all responses may take in one process, and seconds for which each is cached after it was made or last used
+at most: as long as `ttl` and `stale` can be together."""
 
 
-@record(eq=False)
+@frozen(eq=False)
 class FoundResponse:
-    """A kept answer, the deployment that gave it, its age in seconds, and how it is used."""
+    """A cached response, the deployment that gave it, and its use with its age in seconds."""
 
     answer: CachedResponse
     target: Target
@@ -85,8 +85,8 @@ class FoundResponse:
 
 
 class ResponseStore:
-    """The kept answers of this process, and of others where they are shared. `now` is the event loop's clock, `wall`
-    tells unix seconds. `here` and `there` have the same bytes of this process; `there` also has others'."""
+    """The cached responses of this process, and of others if they are shared. `now` is the event loop's clock, `wall`
+    returns unix seconds. `here` and `there` have the same bytes of this process; `there` also has others'."""
 
     def __init__(
         self, now: Callable[[], float], metrics: Metrics, threads: RequestThreads, wall: Callable[[], float] = time.time
@@ -103,9 +103,9 @@ class ResponseStore:
         self._secret = secrets.token_bytes(32)
 
     def secret(self, rules: CacheRules) -> bytes:
-        """Return what the keys and entries of a name are sealed with."""
+        """Return the secret that seals the keys and entries of a name."""
         return rules.seal.encode() or self._secret
 
     def memory(self, rules: CacheRules) -> OwnerMemory:
-        """Return where the answers of a name are."""
+        """Return the memory with the responses of a name."""
         return self.there if rules.shared else self.here

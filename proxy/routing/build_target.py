@@ -22,7 +22,7 @@ from providers.profiles.load_profiles import load_profiles
 from providers.target import CircuitBreaker, Media, Permits, Retries, RetryBudget, Target, Timeouts
 from providers.vendor_credential import Authorities, Credential
 from proxy.routing.compile_prices import compile_pricing
-from proxy.vendor_credentials.sources import Deployment, Missing, source_of
+from proxy.vendor_credentials.sources import Deployment, MissingSetting, source_of
 
 _T = TypeVar("_T")
 
@@ -145,7 +145,7 @@ def _credential(profile: Profile, settings: Settings, base_url: str, report: _Re
     near = FilePath(report.problem("credentials", here, "").file).parent
     authorities = report.authorities("credentials", "oidc", "ca_file")
     source = source_of(Deployment(settings, profile, base_url, near, authorities))
-    if isinstance(source, Missing):
+    if isinstance(source, MissingSetting):
         if base_url:  # Otherwise a problem of the address has been reported.
             report.add("credentials", here, source.message)
     elif source is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Protocol
 
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.target import Target
 from proxy.deployment_health.breaker_registry import Breakers
 from proxy.routing.affinity_rules import AffinityRules
@@ -123,7 +123,7 @@ class RecordingLoad:
         return self._load.ordered(rules, group, members)
 
 
-@record
+@frozen
 class MemberLoad:
     """The load of the members of one model or route, by position. `reach` returns the deployments of a member.
 

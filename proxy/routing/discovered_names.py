@@ -11,7 +11,7 @@ def each_discovered(
     snapshot: Snapshot, team: Team, vendor: str, model: str
 ) -> Iterator[tuple[str, tuple[Target, ...]]]:
     """Yield the names by which the team may use a model of `vendor/*`, with the targets of the entry. They follow the
-    rules of `plan` and `each_visible`. Yield nothing if the name leads to a route, to another entry, or to a
+    rules of `plan_for` and `each_visible`. Yield nothing if the name leads to a route, to another entry, or to a
     deployment."""
     whole = _leads(snapshot, team, f"{vendor}/{model}")
     if whole is None or whole.rule != WILDCARD_MODEL or not whole.model.listed:

@@ -2,13 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from providers.target import Target
 from proxy.errors import out_of_service
-
-if TYPE_CHECKING:
-    from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 
 
 def is_served(targets: Sequence[Target]) -> bool:
@@ -22,7 +19,7 @@ def in_service(targets: Sequence[Target]) -> tuple[Target, ...]:
     return tuple(target for target in targets if not target.out_of_service)
 
 
-def plan_in_service(whole: "Plan") -> "Plan":
+def plan_in_service(whole: Plan) -> Plan:
     """Return a plan over the deployments in service. Raises GatewayError if none of its targets is in service.
 
     The policy has ordered all members before. Removing some does not disturb the order of the others: weights keep

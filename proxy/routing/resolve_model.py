@@ -1,23 +1,21 @@
 """Resolves a model string to the ordered targets that may serve it. The load provides state and random numbers."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
-from itertools import chain
 from typing import TypeAlias
 
 from config.allowed_names import covers
-from providers.failure import FailureKind
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.target import Target
 from proxy.errors import GatewayError, model_hidden, model_not_allowed, model_not_found
-from proxy.hedging.hedge_rules import HedgeRules
-from proxy.routing.affinity_rules import BUILT_IN, AffinityRules
+from proxy.routing.affinity_rules import AffinityRules
 from proxy.routing.deployment_load import IDLE, Load, MemberLoad, RecordingLoad
 from proxy.routing.expand_wildcard import expand
 from proxy.routing.in_service import plan_in_service
 from proxy.routing.policies import POLICIES
-from proxy.routing.route_settings import CacheRules, RouteSettings
+from proxy.routing.request_plan import Plan, Step
+from proxy.routing.route_settings import RouteSettings
 from proxy.routing.session_affinity import MemberGroup
 from proxy.routing.snapshot import ANYONE, Model, Route, Snapshot, Team
 
@@ -36,50 +34,7 @@ MAX_CACHED_NAMES = 1024
 """The most names whose resolution is cached."""
 
 
-@record
-class Step:
-    """A step in resolving a name, for `explain`: the rule that matched and the resulting name."""
-
-    rule: str
-    name: str
-
-
-@record
-class Plan:
-    """The targets of a request, the best first, and its `fallbacks` after failures of a kind.
-
-    `asked` is the client's model string, and `label` the configured name (bounded, for metrics). If `by_route` is set,
-    a route chose the model, so the response must name the model that served it. `dropping` are the targets that come
-    later because they would drop the given fields. `out_of_service` are the targets that were left out. With
-    `same_space` the operator states that the vectors of all its models may be compared. `cache` are the rules of the
-    name's response cache (`None`: no cache), `affinity` the rules for its conversations, and `hedge` the rules of
-    second attempts (`None`: no second attempts).
-    """
-
-    asked: str
-    label: str
-    targets: tuple[Target, ...]
-    by_route: bool
-    steps: tuple[Step, ...]
-    fallbacks: Mapping[FailureKind, tuple[Target, ...]] = field(default_factory=dict)
-    dropping: Mapping[Target, tuple[str, ...]] = field(default_factory=dict)
-    same_space: bool = False
-    cache: CacheRules | None = None
-    affinity: AffinityRules = BUILT_IN
-    hedge: HedgeRules | None = None
-    out_of_service: tuple[Target, ...] = ()
-
-    @property
-    def every_target(self) -> Iterator[Target]:
-        """The targets and all fallbacks. A target may occur several times."""
-        return chain(self.targets, chain.from_iterable(self.fallbacks.values()))
-
-    def served_name(self, target: Target) -> str:
-        """Return the response's `model`: the client's string if it names that model, otherwise `vendor/model_name`."""
-        return f"{target.vendor}/{target.model}" if self.by_route else self.asked
-
-
-@record
+@frozen
 class Match:
     model: Model
     label: str
@@ -87,7 +42,7 @@ class Match:
     deployment: str | None = None
 
 
-@record(eq=False)
+@frozen(eq=False)
 class _ResolvedName:
     """The entry or route that a name leads to, and the steps to it. It does not depend on the load."""
 
@@ -100,12 +55,13 @@ CachedNames: TypeAlias = dict[tuple[Team, str, str], Plan | _ResolvedName]
 """The cached resolution of a name by team, name and surface. It is a resolved name if the load decides the order."""
 
 
-def plan(snapshot: Snapshot, team: Team, name: str, surface: str, load: Load) -> Plan:
+def plan_for(snapshot: Snapshot, team: Team, name: str, surface: str, load: Load) -> Plan:
     """Resolve `name` for the team to deployments in service.
 
     Raises GatewayError as `whole_plan` does, and 503 if none of the deployments is in service.
     """
-    whole = whole_plan(snapshot, team, name, surface, load)
+    cached = snapshot.cached_names.get((team, name, surface))
+    whole = cached if isinstance(cached, Plan) else whole_plan(snapshot, team, name, surface, load)
     return plan_in_service(whole) if snapshot.out_of_service else whole
 
 

@@ -14,7 +14,7 @@ from hashlib import sha256
 from math import log
 from typing import Final
 
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 
 ALWAYS_ALLOWED: Final = 4
 """Requests in flight up to which no member is skipped: with few requests the shares mean nothing."""
@@ -33,7 +33,7 @@ class MemberGroup:
     away: frozenset[int] = frozenset()
 
 
-@record
+@frozen
 class MemberRanks:
     """The positions of a group's members for one conversation. `ranks` has the best first. `order` is the order of
     attempts: the best member within its bound first, then the others by rank. `bound` and `busy` are the bound of the

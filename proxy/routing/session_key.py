@@ -12,7 +12,7 @@ from hashlib import sha256
 from itertools import islice
 from typing import Final
 
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import INSTRUCTION_ROLES, ChatPrompt, NativeApi, NativeRequest, UnifiedRequest
 
@@ -43,7 +43,7 @@ _OWN_FIELDS: Final = {NativeApi.MESSAGES: ("system", "messages"), NativeApi.RESP
 Reader = Callable[[UnifiedRequest], str | None]
 
 
-@record
+@frozen
 class SessionKey:
     """The conversation of a request: its number, and the header or field that it is from."""
 

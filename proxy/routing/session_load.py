@@ -4,7 +4,7 @@ ordered."""
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.target import Target
 from providers.unified_request import UnifiedRequest
 from proxy.request_outcomes import AffinityOutcome
@@ -14,7 +14,7 @@ from proxy.routing.session_affinity import MemberGroup, MemberRanks, rank, withi
 from proxy.routing.session_key import CONTINUED, PROMPT, KeyNames, SessionKey, session_key
 
 
-@record(eq=False)
+@frozen(eq=False)
 class Placement:
     """The order of a group's members for a conversation by the rules of a name. `reach` returns the deployments of a
     member by position."""

@@ -149,7 +149,7 @@ class Snapshot:
     `wildcards` maps a vendor to its `vendor/*` entry, whose targets serve any model of that vendor. `default_vendors`,
     `default_models` and `reasoning_fields` are by surface name, `task_models` by surface name and task. `discover` are
     the vendors whose own lists define the models of their `vendor/*` entries. `cached_names` has the resolutions of
-    `resolve_model.plan`, which hold as long as the configuration.
+    `resolve_model.plan_for`, which hold as long as the configuration.
 
     `has_affinity` means that some name has affinity, so that the conversation of a request is searched.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from proxy.errors import MAX_RETRY_AFTER, ErrorFacts, method_not_allowed, not_found
 from proxy.surfaces.anthropic.surface import ANTHROPIC
@@ -10,10 +11,13 @@ from proxy.surfaces.mistral_fim import FIM
 from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.responses.responses_surface import RESPONSES
 from proxy.surfaces.scale_genai import SCALE_V4, SCALE_V5
-from proxy.surfaces.surface import MODEL, NAME, Action, ReadAction, Surface
+from proxy.surfaces.surface import MODEL, NAME, Action, ReadAction, StoringSurface, Surface
 from proxy.surfaces.vmware_pais import PAIS
 
 SURFACES: tuple[Surface, ...] = (OPENAI, FIM, SCALE_V4, SCALE_V5, FIREWORKS, PAIS, ANTHROPIC, RESPONSES)
+
+STORING: Final = frozenset({each.name for each in SURFACES if isinstance(each, StoringSurface)})
+"""The names of surfaces whose requests refer to stored responses."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final, Protocol, runtime_checkable
 
 from providers.completion import Chunk, Completion, TextRun, Usage
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonObject
 from providers.pricing import Price
 from providers.unified_request import Operation, Task, UnifiedRequest
@@ -51,7 +51,7 @@ class CountAction(Enum):
 Action = Operation | Task | ReadAction | StoredAction | CountAction
 
 
-@record
+@frozen
 class StoredResponse:
     """A response that was stored for later turns, in the form of the Responses API.
 
@@ -66,7 +66,7 @@ class StoredResponse:
     response: JsonObject
 
 
-@record
+@frozen
 class ReferredIds:
     """The ids to which a body refers: the response that it continues (`None` if there is none), and single items."""
 
@@ -74,7 +74,7 @@ class ReferredIds:
     items: tuple[str, ...] = ()
 
 
-@record
+@frozen
 class RequestContext:
     """The parts of a request outside its body.
 
@@ -126,7 +126,7 @@ class Endpoint:
     action: Action
 
 
-@record
+@frozen
 class AnswerFacts:
     """Facts about a response: the random part of its id, the unix time in seconds, the model's name for the client, and
     the fields that hold its reasoning in the form of chat."""

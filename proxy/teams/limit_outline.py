@@ -19,7 +19,7 @@ from proxy.limits.limit import (
 )
 from proxy.limits.limit_views import EACH_USER
 from proxy.limits.token_estimate import DEFAULT_OUTPUT_TOKENS, UNKNOWN_RATIO
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import Snapshot, Team
 from proxy.teams.limit_errors import no_price, user_required
 from proxy.teams.team_limiter import RequestSize, lacks_price
@@ -46,23 +46,23 @@ class RequestLimits:
 
 
 def request_limits(
-    snapshot: Snapshot, team: Team, planned: Plan, size: RequestSize, user: str | None = None
+    snapshot: Snapshot, team: Team, plan: Plan, size: RequestSize, user: str | None = None
 ) -> RequestLimits | None:
     """Return the limits of a request for a plan of the end user `user`, `None` if there are none. Raises GatewayError
     if it must name a user, or if a budget refuses it because its cost is not known."""
-    held = (*_of_user(snapshot, team, user), *_of_team(snapshot, team, planned.label))
+    held = (*_of_user(snapshot, team, user), *_of_team(snapshot, team, plan.label))
     targets = {
         target.label: tuple(
             HeldTo(scope, _words_of(snapshot, scope)) for scope, _ in snapshot.target_limits[target.label]
         )
-        for target in planned.targets
+        for target in plan.targets
         if target.label in snapshot.target_limits
     }
     if not held and not targets:
         return None
     prompt_bytes, most, _ = size
-    if prompt_bytes is None or lacks_price(planned, DEFAULT_OUTPUT_TOKENS if most is None else most):
-        _require_price(snapshot, team, planned, user)
+    if prompt_bytes is None or lacks_price(plan, DEFAULT_OUTPUT_TOKENS if most is None else most):
+        _require_price(snapshot, team, plan, user)
     tokens = sum(UNKNOWN_RATIO.parts(prompt_bytes or 0, DEFAULT_OUTPUT_TOKENS if most is None else most)) or 1
     return RequestLimits(tokens, held, targets, team.limits.patience)
 
@@ -79,16 +79,16 @@ def _of_user(snapshot: Snapshot, team: Team, user: str | None) -> Iterator[HeldT
         yield HeldTo(named if user is None else user_scope(team.name, user), words)
 
 
-def _require_price(snapshot: Snapshot, team: Team, planned: Plan, user: str | None) -> None:
+def _require_price(snapshot: Snapshot, team: Team, plan: Plan, user: str | None) -> None:
     """Raise GatewayError if a budget for each request of the team refuses one whose cost is not known."""
-    scopes = scopes_of(ScopeSide.CLIENT, Subject(team.name, "", planned.label))
+    scopes = scopes_of(ScopeSide.CLIENT, Subject(team.name, "", plan.label))
     budgets = [(scope, budget) for scope in scopes for budget in snapshot.budgets.get(scope, ())]
     rule = snapshot.each_user.get(team.name)
     if rule is not None and user is not None:
         budgets += [(user_scope(team.name, user), budget) for budget in rule.budgets]
     for scope, budget in budgets:
         if budget.unit is Unit.USD and budget.unpriced == "reject":
-            raise no_price(scope, planned.asked)
+            raise no_price(scope, plan.asked)
 
 
 def _of_team(snapshot: Snapshot, team: Team, model: str) -> Iterator[HeldTo]:

@@ -30,7 +30,7 @@ from proxy.limits.limit_views import Exceeded, LimitKind, limit_labels
 from proxy.limits.reservation import Meters
 from proxy.limits.token_estimate import DEFAULT_OUTPUT_TOKENS, TEXT_BYTES_PER_TOKEN, UNKNOWN_RATIO, TokenEstimates
 from proxy.request_record import RequestRecord
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import WILDCARD, Key, Snapshot, Team
 from proxy.teams.held_limits import ONE, Amounts, BoundScopes, Held, cost_of
 from proxy.teams.limit_errors import budget_unread, limit_exceeded, no_price, refusing_limit, user_required
@@ -130,21 +130,21 @@ class TeamLimiter:
             free = self._unrestricted[team] = replace(team, allow=(WILDCARD,))
         return free
 
-    def admit(self, key: Key, planned: Plan, record: RequestRecord, size: Callable[[], RequestSize]) -> Later | None:
+    def admit(self, key: Key, plan: Plan, record: RequestRecord, size: Callable[[], RequestSize]) -> Later | None:
         """Admit a planned request, or return the wait for its admission. `size` measures it if something is limited.
         Raises GatewayError if it is refused."""
         if not self.limits_anything:
             return None
-        bound = self._scopes.get((key, planned.label))
+        bound = self._scopes.get((key, plan.label))
         if bound is None:
-            bound = self._bind(key, planned.label)
+            bound = self._bind(key, plan.label)
         if bound.each_user is not None:
             bound = self._bind_user(bound, bound.each_user, record)
         if not bound.scopes and not self._targets:
             return None
         if bound.budgets and self.unread is not None:
             self._require_read(self.unread, record)
-        amounts = self._measure(bound, planned, size()) if bound.amounts or self._targets else ONE
+        amounts = self._measure(bound, plan, size()) if bound.amounts or self._targets else ONE
         if bound.state is not None and not self._is_known(bound):
             return partial(self._admitted_once_known, key, record, bound, amounts)
         now, wall = self.now(), self.wall()
@@ -169,11 +169,11 @@ class TeamLimiter:
             raise self._refusal(outcome, bound, record)
         return partial(self._admitted_later, key, record, bound, amounts)
 
-    def _measure(self, bound: BoundScopes, planned: Plan, size: RequestSize) -> Amounts:
+    def _measure(self, bound: BoundScopes, plan: Plan, size: RequestSize) -> Amounts:
         """Estimate the amounts of a request. The cost is unknown if one of the possible targets has no price."""
         prompt_bytes, most, answers = size
         if most is None:
-            most = planned.targets[0].max_output_tokens or DEFAULT_OUTPUT_TOKENS
+            most = plan.targets[0].max_output_tokens or DEFAULT_OUTPUT_TOKENS
         most *= answers
         most = most if most < MOST_TOKENS else MOST_TOKENS
         ratio = bound.ratio
@@ -183,10 +183,10 @@ class TeamLimiter:
         prompt, answer = round((prompt_bytes or 0) / TEXT_BYTES_PER_TOKEN * ratio.prompt), round(most * ratio.answer)
         paid: int | None = 0
         if bound.priced:
-            targets = planned.targets
+            targets = plan.targets
             price = targets[0].price
-            several = len(targets) > 1 or planned.fallbacks
-            if price is None or prompt_bytes is None or (several and lacks_price(planned, answer)):
+            several = len(targets) > 1 or plan.fallbacks
+            if price is None or prompt_bytes is None or (several and lacks_price(plan, answer)):
                 paid = None
             else:
                 paid = cost_of(price, prompt, answer)
@@ -290,10 +290,10 @@ def _on_amounts(limits: Limits) -> bool:
     return any(each.unit is not Unit.REQUESTS for each in every)
 
 
-def lacks_price(planned: Plan, answer: int) -> bool:
+def lacks_price(plan: Plan, answer: int) -> bool:
     """Return whether usage has no price at one of the targets. As in `providers.target.cost`, a missing price matters
     only for tokens that are used."""
-    return any(each.price is None or (each.price.output is None and answer > 0) for each in planned.every_target)
+    return any(each.price is None or (each.price.output is None and answer > 0) for each in plan.every_target)
 
 
 def _ignore() -> None:

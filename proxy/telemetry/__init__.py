@@ -1,1 +1,1 @@
-"""Metrics, the access log and the log of the process. Never a secret, a prompt or an answer."""
+"""Metrics, the access log and the log of the process. They never contain a secret, a prompt or a response."""

@@ -1,4 +1,4 @@
-"""The access log: one line for each request, as JSON or as text. Holds no prompt, no answer and no key."""
+"""The access log: one line for each request, as JSON or as text. It contains no prompt, no response and no key."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -11,15 +11,15 @@ from proxy.telemetry.log_format import json_line, timestamp
 from proxy.telemetry.log_writer import MAX_LINE
 
 UNAUTHORIZED = 401
-"""The status of a request whose key is refused: without a team, the address alone says whose it is."""
+"""The status of a request whose key is refused. Such a request has no team; only its address identifies the client."""
 
 SHOWN_WAIT = 0.001
-"""Least seconds of waiting for the client that get a field."""
+"""The shortest wait for the client, in seconds, that gets a field."""
 
 
 def request_line(record: RequestRecord, cost: float | None) -> bytes:
-    """Return the line of a request with this cost (`None` if it is unknown) as JSON: times in milliseconds, names of
-    the configuration, no content."""
+    """Return the log line of a request with this cost in USD (`None` if unknown) as JSON: times in milliseconds, names
+    of the configuration, no content."""
     fields: dict[str, object] = {
         "time": timestamp(),
         "level": "info",
@@ -33,7 +33,7 @@ def request_line(record: RequestRecord, cost: float | None) -> bytes:
 
 
 def _names(record: RequestRecord) -> dict[str, object]:
-    """Return the fields that are the same in many requests."""
+    """Return the fields whose values many requests share."""
     return {
         "team": record.team,
         "surface": record.surface,
@@ -48,8 +48,8 @@ def _names(record: RequestRecord) -> dict[str, object]:
 
 
 def _figures(record: RequestRecord, cost: float | None) -> dict[str, object]:
-    """Return the fields of a line that follow `_names`, with this cost (`None` if it is unknown)."""
-    # Rounded as `_milliseconds` does, without its calls.
+    """Return the fields of a line that follow `_names`, with this cost in USD (`None` if unknown)."""
+    # Rounded as in `_milliseconds`, without its calls.
     fields: dict[str, object] = {
         "duration_ms": int((record.finished - record.started) * 100_000 + 0.5) / 100,
         "upstream_ms": int(record.waited * 100_000 + 0.5) / 100,
@@ -66,7 +66,7 @@ def _figures(record: RequestRecord, cost: float | None) -> dict[str, object]:
         fields["sample"] = record.sample
     if record.outcome == "shed":
         return fields
-    _add_answer(fields, record, cost)
+    _add_response(fields, record, cost)
     if record.receipt is not None:
         _add_receipt(fields, record)
     for attempt in record.attempts:
@@ -89,7 +89,7 @@ def _limit(limit: RefusingLimit) -> dict[str, object]:
     return {"scope": limit.scope, "kind": limit.kind, "unit": limit.unit, **period, "limit": limit.limit}
 
 
-def _add_answer(fields: dict[str, object], record: RequestRecord, cost: float | None) -> None:
+def _add_response(fields: dict[str, object], record: RequestRecord, cost: float | None) -> None:
     _add_times(fields, record)
     if (usage := record.counted) is not None:
         _add_usage(fields, usage)
@@ -143,8 +143,8 @@ def _add_usage(fields: dict[str, object], usage: Usage) -> None:
 
 
 def cache_counts(details: Mapping[str, int]) -> dict[str, int]:
-    """Return the parts of a prompt that have prices of their own, as far as the vendor reported them: without them
-    nobody can recompute what it cost."""
+    """Return the parts of a prompt that have their own prices, as far as the vendor reported them. Without them, the
+    cost cannot be recomputed."""
     counts = {name: details[name] for name in ("cached_tokens", "cache_write_tokens") if name in details}
     if hour := details.get("ephemeral_1h_input_tokens"):
         counts["cache_write_1h_tokens"] = hour
@@ -160,7 +160,7 @@ def _add_failures(fields: dict[str, object], record: RequestRecord) -> None:
 
 
 def _milliseconds(seconds: float) -> float:
-    """Round to two places; `round` takes three times as long."""
+    """Return milliseconds, rounded to two decimals; `round` takes three times as long."""
     return int(seconds * 100_000 + 0.5) / 100
 
 
@@ -183,17 +183,17 @@ def _attempt(attempt: Attempt) -> dict[str, object]:
 
 
 def _shortened_line(fields: Mapping[str, object], record: RequestRecord) -> bytes:
-    """Return a line within MAX_LINE: without lists, with less of what the client chose, and with as many of the first
-    attempts that failed as fit."""
-    kept = {name: value for name, value in fields.items() if not isinstance(value, list | tuple)}
-    where = record.called[:64] if record.from_cache and record.called else record.deployment
-    short = {"path": record.path[:64], "model": record.asked[:64], "deployment": where, "cut": True}
+    """Return a line within MAX_LINE: without lists, with shorter values from the client, and with as many of the first
+    failed attempts as fit."""
+    scalars = {name: value for name, value in fields.items() if not isinstance(value, list | tuple)}
+    deployment = record.called[:64] if record.from_cache and record.called else record.deployment
+    short = {"path": record.path[:64], "model": record.asked[:64], "deployment": deployment, "cut": True}
     failed = [attempt for attempt in record.attempts if attempt.outcome != "ok"][:SHOWN_ATTEMPTS]
     for most in range(len(failed), 0, -1):
-        line = json_line({**kept, **short, "attempts": [_short_attempt(attempt) for attempt in failed[:most]]})
+        line = json_line({**scalars, **short, "attempts": [_short_attempt(attempt) for attempt in failed[:most]]})
         if len(line) <= MAX_LINE:
             return line
-    return json_line({**kept, **short})
+    return json_line({**scalars, **short})
 
 
 def _short_attempt(attempt: Attempt) -> dict[str, object]:
@@ -202,19 +202,19 @@ def _short_attempt(attempt: Attempt) -> dict[str, object]:
 
 
 SHOWN_NAME, SHOWN_MESSAGE, SHOWN_ATTEMPTS = 256, 160, 5
-"""Characters of a name and of a message in a line of text, and the failed attempts in it: together with a few dozen
-bytes for each other field within MAX_LINE."""
+"""Characters of a name and of a message in a line of text, and the number of failed attempts in it. Together with a few
+dozen bytes for each other field, they stay within MAX_LINE."""
 
 
 def request_text(record: RequestRecord) -> bytes:
-    """Return a request's line as text: time, status, team and model, deployment, duration, and what failed."""
+    """Return the log line of a request as text: time, status, team and model, deployment, duration, and failures."""
     code = f" {record.code}" if record.code else ""
     sender = f" from {record.client}" if record.status == UNAUTHORIZED and record.client else ""
-    who = f"{record.team}/{record.key}" if record.key else record.team
-    where = f" -> {_shown(record.answered_by, SHOWN_NAME)}" if record.answered_by else ""
-    asked = _shown(record.asked or record.path, SHOWN_NAME)
+    owner = f"{record.team}/{record.key}" if record.key else record.team
+    target = f" -> {_shown(record.answered_by, SHOWN_NAME)}" if record.answered_by else ""
+    model = _shown(record.asked or record.path, SHOWN_NAME)
     line = (
-        f"{timestamp()} {record.status}{code} {record.surface} {who} {asked}{where} "
+        f"{timestamp()} {record.status}{code} {record.surface} {owner} {model}{target} "
         f"{record.outcome}{sender} {record.duration * 1000:.1f} ms {record.request_id}"
     )
     failed = [attempt for attempt in record.attempts if attempt.outcome != "ok"]
@@ -227,12 +227,12 @@ def request_text(record: RequestRecord) -> bytes:
 
 
 def _limit_text(record: RequestRecord) -> str:
-    """Return for example `; budget of team search: 500.00 USD per month`; nothing if no limit refused the request."""
+    """Return for example `; budget of team search: 500.00 USD per month`; empty if no limit refused the request."""
     return f"; {record.limit.words}" if record.limit is not None and record.outcome == "limited" else ""
 
 
 def _plugin_text(record: RequestRecord) -> str:
-    """Return for example `; plugin redact: it holds a number`; nothing where no plugin ended the request."""
+    """Return for example `; plugin redact: it holds a number`; empty if no plugin ended the request."""
     marks = record.guarded
     if marks is None or not marks.plugin:
         return ""
@@ -240,7 +240,7 @@ def _plugin_text(record: RequestRecord) -> str:
 
 
 def _cache_text(record: RequestRecord) -> str:
-    """Return for example `; prompt_tokens 4000, cached_tokens 3000`; nothing where the vendor's cache had no part."""
+    """Return for example `; prompt_tokens 4000, cached_tokens 3000`; empty if the vendor's cache was not used."""
     if (usage := record.counted) is None or not usage.prompt_details:
         return ""
     counts = [f", {name} {count}" for name, count in cache_counts(usage.prompt_details).items() if count]
@@ -248,8 +248,8 @@ def _cache_text(record: RequestRecord) -> str:
 
 
 def _attempt_text(attempt: Attempt) -> str:
-    """Return for example `a/m/eu: server 500: The upstream failed.`, with the cause where there was no connection, and
-    whether the vendor may have generated an answer all the same."""
+    """Return for example `a/m/eu: server 500: The upstream failed.`, with the cause if there was no connection, and a
+    note if the vendor may still have generated a response."""
     cause = f" ({attempt.cause})" if attempt.cause is not None else ""
     marks = " (hedge)" if attempt.hedge else ""
     marks += " (maybe executed)" if attempt.maybe_executed else ""
@@ -288,7 +288,7 @@ def refusal_text(surface: str, status: int, reason: str, count: int) -> bytes:
 
 
 def malformed_line(counts: Mapping[int, int]) -> bytes:
-    """Return the line for a second's input that was not HTTP, counted by the status of its answer, as JSON."""
+    """Return the line for a second's input that was not HTTP, counted by the status of its response, as JSON."""
     return json_line(
         {
             "time": timestamp(),
@@ -308,4 +308,4 @@ def malformed_text(counts: Mapping[int, int]) -> bytes:
 
 MALFORMED_LINES: Mapping[str, Callable[[Mapping[int, int]], bytes]] = {"json": malformed_line, "text": malformed_text}
 EARLY_REFUSAL_LINES: Mapping[str, Callable[[str, int, str, int], bytes]] = {"json": refusal_line, "text": refusal_text}
-"""What writes a line for several ends of one kind, by the table's `server.log`."""
+"""The writer of a line that counts early refusals, for each log format of the setting `server.log`."""

@@ -1,8 +1,8 @@
-"""Counters, gauges and histograms as plain rows of numbers, read as values when somebody asks.
+"""Counters, gauges and histograms as plain rows of numbers, which are read as values when metrics are rendered.
 
-A row is changed in place, on the event loop's thread alone, so that counting takes no lock. It may be read in another
-thread meanwhile, which copies it first: a copy is one step of the interpreter, so that a histogram's count, which is
-the sum of its buckets, always agrees with them; its sum may lack one observation that is being counted.
+A row is changed in place, only on the event loop's thread, so that counting takes no lock. Another thread may read it
+meanwhile; it copies the row first. A copy is one step of the interpreter. Therefore the count of a histogram, which is
+the sum of its buckets, always matches them; its sum may lack one observation that is being counted.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,13 +14,13 @@ from proxy.request_record import OTHER
 from proxy.telemetry.merged_metrics import Key, MetricFamily
 
 Full = Callable[[], bool]
-"""Returns whether an instrument's next label values have to be counted as `other`."""
+"""Returns whether the next new label values of an instrument must be counted as `other`."""
 
 
 @dataclass(slots=True, eq=False)
 class Series:
-    """One series: its instrument, its labels by name, and its row. That of a counter or gauge is its value, that of a
-    histogram the observations in each bucket and beyond the last one, and their sum."""
+    """One series: its instrument, its labels by name, and its row. The row of a counter or gauge is its value. The row
+    of a histogram has the observations in each bucket and beyond the last one, and then their sum."""
 
     instrument: "Instrument"
     labels: tuple[tuple[str, str], ...]
@@ -40,8 +40,8 @@ class Instrument:
         self._series: dict[tuple[str, ...], Series] = {}
 
     def series(self, *values: str) -> Series:
-        """Return the series of these label values, or that of `other` where there are too many: a table reloaded again
-        and again under other names must not fill the memory."""
+        """Return the series of these label values, or the series of `other` if there are too many. Repeated reloads
+        with new names must not fill the memory."""
         return self._series.get(values) or self._added(values)
 
     def start(self, *values: str) -> Series:
@@ -51,12 +51,12 @@ class Instrument:
         return series
 
     def family(self) -> MetricFamily:
-        """Return all series as they are now."""
+        """Return all series with their current values."""
         # A copy, because the event loop may add series meanwhile.
         return self.family_of(list(self._series.values()))
 
     def family_of(self, several: Iterable[Series]) -> MetricFamily:
-        """Return some of the series as they are now."""
+        """Return some of the series with their current values."""
         samples = tuple(sample for series in several for sample in self._samples(series))
         return MetricFamily(self.name, self.kind, self.text, samples)
 
@@ -75,12 +75,12 @@ class Instrument:
 
 
 class CounterInstrument(Instrument):
-    """Counts, which only go up."""
+    """Counts that only go up."""
 
     kind = "counter"
 
     def started(self, values: Iterable[str]) -> "CounterInstrument":
-        """Start a series for each value of its one label, and return it."""
+        """Start a series for each value of the only label, and return the instrument."""
         for value in values:
             self.start(value)
         return self
@@ -99,7 +99,7 @@ class GaugeInstrument(Instrument):
 
 
 class HistogramInstrument(Instrument):
-    """Observations, counted by bucket; `bounds` are how the buckets' limits are shown, `+Inf` the last one."""
+    """Observations, counted by bucket. `bounds` are the limits of the buckets as text; the last is `+Inf`."""
 
     kind = "histogram"
 

@@ -1,4 +1,4 @@
-"""The metrics of limits, budgets and the ledger: read from what counts them, whenever metrics are rendered."""
+"""The metrics of limits, budgets and the ledger, read from their counters whenever metrics are rendered."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -11,11 +11,11 @@ from proxy.telemetry.merged_metrics import Key, MetricFamily
 def limit_families(
     views: Callable[[], Iterable[LimitView]], alone: Callable[[], bool]
 ) -> Callable[[], Iterator[MetricFamily]]:
-    """Return what yields how much of each limit and budget is used. `alone` says whether this process goes on with its
-    share, since Redis or the coordinator does not answer."""
+    """Return a function that yields the used share of each limit and budget. `alone` returns whether this process
+    continues with its share because Redis or the coordinator does not respond."""
 
     def families() -> Iterator[MetricFamily]:
-        # Budgets that differ in their amounts alone have one name: the one that is used most is shown.
+        # Budgets that differ only in their amounts have one name: the one with the highest use is shown.
         used: dict[Key, float] = {}
         spent: dict[Key, float] = {}
         for view in most_used(views()):
@@ -25,21 +25,25 @@ def limit_families(
                 spent.setdefault(("dragoman_budget_used_ratio", (("team", team), ("budget", name))), view.ratio)
             else:
                 used.setdefault(("dragoman_limit_used_ratio", (("team", team), ("limit", limit))), view.ratio)
-        yield MetricFamily("dragoman_limit_used_ratio", "gauge", "What is used of a limit.", tuple(used.items()))
-        yield MetricFamily("dragoman_budget_used_ratio", "gauge", "What is spent of a budget.", tuple(spent.items()))
-        yield _gauge("limits_alone", "1 while limits are divided as was last known.", float(alone()))
+        yield MetricFamily("dragoman_limit_used_ratio", "gauge", "The used share of a limit.", tuple(used.items()))
+        yield MetricFamily("dragoman_budget_used_ratio", "gauge", "The spent share of a budget.", tuple(spent.items()))
+        yield _gauge(
+            "limits_alone",
+            "1 while limits are divided as last known, without Redis or the coordinator.",
+            float(alone()),
+        )
 
     return families
 
 
 def ledger_families(state: LedgerState) -> Callable[[], Iterator[MetricFamily]]:
-    """Return what yields what becomes of the rows of requests."""
+    """Return a function that yields the metrics of the ledger's rows."""
 
     def families() -> Iterator[MetricFamily]:
-        yield _counter("ledger_written", "Rows in a journal.", state.written)
-        yield _counter("ledger_loaded", "Rows that came into the ledger.", state.loaded)
-        yield _counter("ledger_dropped", "Rows lost: neither disk nor memory had room.", state.dropped)
-        yield _counter("ledger_unreadable", "Lines of journals that nobody could read.", state.unreadable)
+        yield _counter("ledger_written", "Rows written to a journal.", state.written)
+        yield _counter("ledger_loaded", "Rows loaded into the ledger.", state.loaded)
+        yield _counter("ledger_dropped", "Rows lost: neither disk nor memory had space.", state.dropped)
+        yield _counter("ledger_unreadable", "Lines of journals that could not be read.", state.unreadable)
         errors = state.write_errors + state.load_errors
         yield _counter("ledger_errors", "Failures to write journals or to load them.", errors)
         yield _gauge("ledger_trouble", "1 while rows cannot be written or loaded.", float(state.trouble is not None))

@@ -1,6 +1,6 @@
-"""Every field of the log's JSON lines: what kind of value it has, in which unit, when it is there, and an example.
+"""Every field of the log's JSON lines: the type of its value, its unit, the condition for it, and an example.
 
-`docs/reference/log.md` is made of it, and tests hold it against the lines that are written.
+`docs/reference/log.md` is generated from it, and tests compare it with the lines that are written.
 """
 
 from typing import Final, Literal, NamedTuple
@@ -11,7 +11,7 @@ ALWAYS: Final = "always"
 
 
 class LineField(NamedTuple):
-    """One field. `unit` is empty where there is none; `when` says in which lines it is, `example` is JSON."""
+    """One field. `unit` is empty if it has no unit; `when` is the condition for the field; `example` is JSON."""
 
     name: str
     kind: FieldKind
@@ -21,7 +21,7 @@ class LineField(NamedTuple):
     example: str
 
 
-_BILLED: Final = "Of all calls that the request made, as billed."
+_BILLED: Final = "The sum of all calls of the request, as billed."
 
 TIME: Final = LineField(
     "time", "text", "RFC 3339, UTC", ALWAYS, "When the line was written.", '"2026-11-23T06:00:00.125Z"'
@@ -29,33 +29,35 @@ TIME: Final = LineField(
 
 REQUEST_FIELDS: Final = (
     TIME,
-    LineField("level", "text", "", ALWAYS, "`info`, whatever became of the request.", '"info"'),
-    LineField("message", "text", "", ALWAYS, "`request`, which tells this kind of line.", '"request"'),
+    LineField("level", "text", "", ALWAYS, "`info`, whatever the outcome of the request.", '"info"'),
+    LineField("message", "text", "", ALWAYS, "`request`, which identifies this kind of line.", '"request"'),
     LineField(
         "request_id", "text", "", ALWAYS, "The client's `x-request-id`, or the gateway's.", '"5f0c3a8d1be24c7790aa61d2"'
     ),
-    LineField("team", "text", "", ALWAYS, "`anonymous` without teams, `unknown` where the key is of none.", '"search"'),
+    LineField(
+        "team", "text", "", ALWAYS, "`anonymous` without teams, `unknown` if the key belongs to no team.", '"search"'
+    ),
     LineField("surface", "text", "", ALWAYS, "The API that the client speaks.", '"openai"'),
     LineField("path", "text", "", ALWAYS, "The path of the request, at most 256 characters.", '"/v1/chat/completions"'),
     LineField("client", "text", "", ALWAYS, "The address of the client's side of the connection.", '"192.0.2.7"'),
     LineField(
-        "model", "text", "", ALWAYS, "The name that was asked for, at most 256 characters; empty without one.", '"fast"'
+        "model", "text", "", ALWAYS, "The requested name, at most 256 characters; empty if there is none.", '"fast"'
     ),
     LineField(
         "deployment",
         "text",
         "",
         ALWAYS,
-        "What the last attempt called, or what gave the answer that the cache kept; `null` before the first.",
+        "The deployment of the last attempt or of the cached response; `null` before the first attempt.",
         '"openai/gpt-4o-mini/default"',
     ),
-    LineField("stream", "true or false", "", ALWAYS, "Whether a stream was asked for.", "true"),
+    LineField("stream", "true or false", "", ALWAYS, "Whether a stream was requested.", "true"),
     LineField(
         "status",
         "integer",
         "HTTP status",
         ALWAYS,
-        "The response's; 499 if the client left before its head was sent.",
+        "The status of the response; 499 if the client left before its head was sent.",
         "200",
     ),
     LineField(
@@ -68,8 +70,8 @@ REQUEST_FIELDS: Final = (
         '"ok"',
     ),
     LineField("duration_ms", "number", "ms", ALWAYS, "From the first byte read to the last one written.", "1500.0"),
-    LineField("upstream_ms", "number", "ms", ALWAYS, "Of that, waiting for vendors.", "1250.0"),
-    LineField("key", "text", "", "the table names the key", "The name of the team's key.", '"ci"'),
+    LineField("upstream_ms", "number", "ms", ALWAYS, "The part of it spent waiting for vendors.", "1250.0"),
+    LineField("key", "text", "", "the configuration names the key", "The name of the team's key.", '"ci"'),
     LineField(
         "trace_id",
         "text",
@@ -92,18 +94,20 @@ REQUEST_FIELDS: Final = (
         "object",
         "",
         "a limit or budget refused the request",
-        "Whose it is (`scope`), its `kind` (`rate`, `quota`, `concurrent`, `budget`, or `unpriced`: a budget in USD, "
-        "for a model without a price) and `unit`, its `period` unless it is of requests at once, and its amount.",
+        "Its owner (`scope`), its `kind` (`rate`, `quota`, `concurrent`, `budget`, or `unpriced`: a budget in USD, "
+        "for a model without a price) and `unit`, its `period` unless it limits concurrent requests, and its amount.",
         '{"scope":"team search","kind":"budget","unit":"usd","period":"month","limit":"500.00 USD"}',
     ),
     LineField("plugin", "text", "", "a plugin ended the request", "The plugin that refused it, or failed.", '"redact"'),
-    LineField("reason", "text", "", "a plugin ended the request", "What it said, or how it failed.", '"a number"'),
+    LineField(
+        "reason", "text", "", "a plugin ended the request", "The plugin's reason, or how it failed.", '"a number"'
+    ),
     LineField(
         "sample",
         "number",
         "share",
         "`server.log.sample` is less than 100%, and the request was good",
-        "The share of good requests that have a line: 1 divided by it is how many this line stands for.",
+        "The share of good requests that have a line: the line stands for 1 divided by it.",
         "0.1",
     ),
     LineField(
@@ -126,7 +130,7 @@ REQUEST_FIELDS: Final = (
         "number",
         "tokens/s",
         "`server.receipt` is on, and a stream had content for 20 ms or longer",
-        "Of the response, from its first content to its end.",
+        "Tokens of the response per second, from its first content to its end.",
         "41.7",
     ),
     LineField(
@@ -137,13 +141,13 @@ REQUEST_FIELDS: Final = (
         "How often the vendor sent nothing for longer than a second after the first content.",
         "1",
     ),
-    LineField("stalled_ms", "number", "ms", "there are `stalls`", "How long they were in all.", "1500.2"),
+    LineField("stalled_ms", "number", "ms", "there are `stalls`", "Their total duration.", "1500.2"),
     LineField(
         "keep_alives",
         "integer",
         "",
         "there were some",
-        "Signs of life that the client got in silence; the first one before any content has set the status to 200.",
+        "Keep-alives sent while the vendor was silent; one before any content has set the status to 200.",
         "2",
     ),
     LineField("prompt_tokens", "integer", "tokens", "known or estimated", _BILLED, "6"),
@@ -153,7 +157,7 @@ REQUEST_FIELDS: Final = (
         "integer",
         "tokens",
         "the vendor reported it",
-        "Of the prompt's tokens, those out of the vendor's cache.",
+        "Prompt tokens from the vendor's cache.",
         "4",
     ),
     LineField(
@@ -161,7 +165,7 @@ REQUEST_FIELDS: Final = (
         "integer",
         "tokens",
         "the vendor reported it",
-        "Of the prompt's tokens, those that the vendor put into its cache.",
+        "Prompt tokens that the vendor wrote to its cache.",
         "2",
     ),
     LineField(
@@ -169,26 +173,26 @@ REQUEST_FIELDS: Final = (
         "integer",
         "tokens",
         "there are some",
-        "Of those, what it keeps for an hour.",
+        "The part of them that the vendor caches for an hour.",
         "1",
     ),
-    LineField("usage_estimated", "true", "", "the vendor reported not all", "Tokens are estimates.", "true"),
-    LineField("cost_usd", "number", "USD", "price and usage are known", "What the request cost.", "0.00042"),
+    LineField("usage_estimated", "true", "", "the vendor did not report everything", "Tokens are estimates.", "true"),
+    LineField("cost_usd", "number", "USD", "price and usage are known", "The cost of the request.", "0.00042"),
     LineField(
         "unpriced",
         "list of texts",
         "",
         "there is some",
-        "What was used at a price that is not known: `tokens` and `web_search`, which are not in `cost_usd`, "
-        "`service_tier` and `audio`, which are in it as standard text.",
+        "Items whose price is unknown: `tokens` and `web_search` are not in `cost_usd`; `service_tier` and `audio` are "
+        "in it at the price of standard text.",
         '["web_search"]',
     ),
     LineField(
         "cache",
         "text",
         "",
-        "the request was for the answer cache",
-        "`hit`, `stale` (in place of an error) or `miss`, which asked.",
+        "the request used the response cache",
+        "`hit`, `stale` (in place of an error) or `miss` (a deployment was called).",
         '"hit"',
     ),
     LineField(
@@ -196,7 +200,7 @@ REQUEST_FIELDS: Final = (
         "text",
         "",
         "the name has affinity, and a deployment was called",
-        "`kept` if the deployment of its conversation answered; `spilled_load` if that had too many requests in "
+        "`kept` if the deployment of its conversation served it; `spilled_load` if that had too many requests in "
         "flight; `spilled_health` if it was out of service, unhealthy, at a limit, failed, or cannot honour the "
         "request; `short` if the prompt is shorter than `least`; `none` if nothing names a conversation.",
         '"kept"',
@@ -206,7 +210,7 @@ REQUEST_FIELDS: Final = (
         "text",
         "",
         "its name has second attempts, and the first was late",
-        "`won` if the second attempt answered first; `lost` if the first did; `failed` if the second failed; "
+        "`won` if the second attempt responded first; `lost` if the first did; `failed` if the second failed; "
         "`cancelled` if the request ended before. If there was no second attempt: `refused_share` if too many requests "
         "had one; `refused_cap` if cancelled calls cost enough in this hour; `refused_busy` if no other deployment had "
         "a slot and room in its limits; `refused_target` if none was healthy or could honour the request; `closed` if "
@@ -226,9 +230,9 @@ REQUEST_FIELDS: Final = (
         "attempts",
         "list",
         "",
-        "some did not answer",
-        "The attempts that failed, or that ended because another answered (`superseded`), in their order; their "
-        "fields stand below.",
+        "an attempt failed or was superseded",
+        "The attempts that failed, or that ended because another responded (`superseded`), in order; their "
+        "fields are below.",
         '[{"deployment":"a/m/eu","outcome":"server","status":500,"message":"The upstream failed."}]',
     ),
     LineField(
@@ -248,12 +252,12 @@ REQUEST_FIELDS: Final = (
         "true",
     ),
 )
-"""Of the line of a request."""
+"""The fields of the line of a request."""
 
 ATTEMPT_FIELDS: Final = (
-    LineField("deployment", "text", "", ALWAYS, "What was called.", '"a/m/eu"'),
+    LineField("deployment", "text", "", ALWAYS, "The deployment that was called.", '"a/m/eu"'),
     LineField("outcome", "text", "", ALWAYS, "The kind of the failure.", '"server"'),
-    LineField("status", "integer", "HTTP status", ALWAYS, "The vendor's; `null` without an answer.", "500"),
+    LineField("status", "integer", "HTTP status", ALWAYS, "The vendor's status; `null` without a response.", "500"),
     LineField(
         "upstream_request_id",
         "text",
@@ -270,41 +274,43 @@ ATTEMPT_FIELDS: Final = (
         "The message for the client, then the vendor's own words if the client does not get them; may be `null`.",
         '"The upstream failed."',
     ),
-    LineField("cause", "text", "", "there was no connection", "Why there was none.", '"refused"'),
-    LineField("hedge", "true", "", "it is one", "A second attempt, made because the first was late.", "true"),
+    LineField("cause", "text", "", "there was no connection", "Why there was no connection.", '"refused"'),
     LineField(
-        "maybe_executed", "true", "", "the vendor may bill it", "The vendor may have generated an answer.", "true"
+        "hedge", "true", "", "it was a second attempt", "A second attempt, made because the first was late.", "true"
+    ),
+    LineField(
+        "maybe_executed", "true", "", "the vendor may bill it", "The vendor may have generated a response.", "true"
     ),
 )
-"""Of an entry of `attempts`."""
+"""The fields of an entry of `attempts`."""
 
 REFUSAL_FIELDS: Final = (
     TIME,
     LineField("level", "text", "", ALWAYS, "`warning`.", '"warning"'),
     LineField("message", "text", "", ALWAYS, "`refused at the door`.", '"refused at the door"'),
     LineField("surface", "text", "", ALWAYS, "The API that the clients speak.", '"openai"'),
-    LineField("reason", "text", "", ALWAYS, "What there was too much of.", '"queue"'),
+    LineField("reason", "text", "", ALWAYS, "The kind of overload.", '"queue"'),
     LineField("status", "integer", "HTTP status", ALWAYS, "503; on Anthropic's surface 529.", "503"),
     LineField("code", "text", "", ALWAYS, "`overloaded`.", '"overloaded"'),
     LineField("outcome", "text", "", ALWAYS, "`shed`.", '"shed"'),
     LineField("count", "integer", "requests", ALWAYS, "Requests of this second.", "12"),
 )
-"""Of the line for the requests of one second that were refused before they were read."""
+"""The fields of the line for the requests of one second that were refused before they were read."""
 
 MALFORMED_FIELDS: Final = (
     TIME,
     LineField("level", "text", "", ALWAYS, "`warning`.", '"warning"'),
     LineField("message", "text", "", ALWAYS, "`malformed HTTP`.", '"malformed HTTP"'),
     LineField("count", "integer", "requests", ALWAYS, "Inputs of this second.", "3"),
-    LineField("statuses", "object", "", ALWAYS, "The same by the status of the answer.", '{"400":2,"431":1}'),
+    LineField("statuses", "object", "", ALWAYS, "The same counts by the status of the response.", '{"400":2,"431":1}'),
 )
-"""Of the line for one second's input that was not HTTP."""
+"""The fields of the line for one second's input that was not HTTP."""
 
 PROCESS_FIELDS: Final = (
     TIME,
     LineField("level", "text", "", ALWAYS, "`info`, `warning`, `error` or `critical`.", '"warning"'),
     LineField("logger", "text", "", ALWAYS, "`dragoman`, or the library that logged.", '"dragoman"'),
-    LineField("message", "text", "", ALWAYS, "For people.", '"table 5f0c3a8d1be2 in force"'),
+    LineField("message", "text", "", ALWAYS, "The message, for people.", '"configuration 5f0c3a8d1be2 is current"'),
     LineField(
         "traceback",
         "text",
@@ -315,4 +321,4 @@ PROCESS_FIELDS: Final = (
     ),
     LineField("cut", "true", "", "the line would have been longer than 4096 bytes", "The message is shorter.", "true"),
 )
-"""Of a line on standard error, of the process itself."""
+"""The fields of a line on standard error, which concerns the process itself."""

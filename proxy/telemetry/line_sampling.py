@@ -1,4 +1,4 @@
-"""Choose which good requests get a line in the access log."""
+"""Chooses which successful requests get a line in the access log."""
 
 from dataclasses import dataclass
 
@@ -7,16 +7,17 @@ from proxy.request_record import RequestRecord
 
 @dataclass(slots=True, eq=False)
 class LineSampling:
-    """Chooses an exact share of the good requests, one after so many: no client can choose for itself, as it could by
-    the ids that it gives its requests. Good is what its first attempt answered in less than `slow` seconds; any other
-    request is always chosen."""
+    """Chooses an exact share of the good requests, for example every tenth one for a share of 0.1. A client cannot
+    influence the choice, as it could by a choice based on request ids. A request is good if its first attempt succeeded
+    in less than `slow` seconds. Any other request is always chosen."""
 
     share: float
     slow: float
     _due: float = 0.0
 
     def takes(self, record: RequestRecord) -> bool:
-        """Return whether a finished request gets a line, and note in the record for how many it stands."""
+        """Return whether a finished request gets a line, and store in the record how many requests the line stands
+        for."""
         if record.outcome != "ok" or record.finished - record.started >= self.slow or len(record.attempts) > 1:
             return True
         for attempt in record.attempts:

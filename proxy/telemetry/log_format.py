@@ -1,4 +1,4 @@
-"""The form that every log line shares: how JSON and times are written."""
+"""The format of every log line: JSON and times."""
 
 import json
 import time
@@ -13,7 +13,7 @@ _MILLISECONDS: Final = tuple(f".{number:03d}Z" for number in range(1000))
 
 
 def json_line(fields: Mapping[str, object]) -> bytes:
-    """Return fields as JSON that is one line to every reader: U+2028, U+2029 and non-ASCII controls are escaped."""
+    """Return fields as JSON that is one line for every reader: U+2028, U+2029 and non-ASCII controls are escaped."""
     line = ascii_json(fields)
     if line is None:
         line = json.dumps(fields, separators=(",", ":")).encode("ascii")
@@ -21,16 +21,16 @@ def json_line(fields: Mapping[str, object]) -> bytes:
 
 
 def ascii_json(fields: Mapping[str, object]) -> bytes | None:
-    """Return fields as JSON, None where a text in them is not ASCII."""
+    """Return fields as JSON, `None` if a text in them is not ASCII."""
     try:
         line = orjson.dumps(fields)
-    except orjson.JSONEncodeError:  # lone surrogates: a client's bytes that were not UTF-8
+    except orjson.JSONEncodeError:  # lone surrogates: bytes of a client that are not UTF-8
         return None
     return line.replace(b"\x7f", b"\\u007f") if line.isascii() else None
 
 
 def timestamp(now: float | None = None) -> str:
-    """Format unix seconds, by default now, as RFC 3339 in UTC with milliseconds."""
+    """Return unix seconds, by default the current time, as RFC 3339 in UTC with milliseconds."""
     if now is None:
         now = time.time()
     return _second(int(now)) + _MILLISECONDS[int(now % 1 * 1000)]

@@ -1,4 +1,4 @@
-"""Write lines in a thread of its own, so that a slow, full or closed output never holds the gateway up."""
+"""Writes lines in a separate thread, so that a slow, full or closed output never blocks the gateway."""
 
 import queue
 import threading
@@ -11,34 +11,34 @@ import orjson
 
 MAX_LINE = 4096
 MAX_QUEUED = 10_000
-"""Bytes of a line, and lines that wait for a slow reader; more are dropped and counted."""
+"""Bytes of a line, and lines that wait for a slow reader; further lines are dropped and counted."""
 
 FLUSH_EVERY = 0.05
 """Seconds for which lines are collected, so that a busy gateway makes one system call for many lines."""
 
-UNREAD = "nobody reads them"
+NO_READER = "nothing reads them"
 
 
 class ByteSink(Protocol):
-    """Where lines are written: a file without a buffer of its own, or bytes in memory."""
+    """The output of lines: a file without its own buffer, or bytes in memory."""
 
     def write(self, data: memoryview, /) -> int | None:
-        """Return how many bytes were written; None when it would block. Raises OSError."""
+        """Return how many bytes were written; `None` if it would block. Raises OSError."""
 
 
 class NullSink:
     """Discards everything."""
 
     def write(self, data: memoryview, /) -> int:
-        """See ByteSink."""
+        """Return the length of the data, as if it had been written."""
         return len(data)
 
 
 def unbuffered(stream: TextIO | None) -> ByteSink:
-    """Return the file below a standard stream; `stream` is None where the program was started with it closed.
+    """Return the file below a standard stream; `stream` is `None` if the program was started with it closed.
 
-    A stream's buffer keeps what could not be written, and a write that blocks holds its lock, without which the
-    interpreter cannot end.
+    The buffer of a stream keeps data that could not be written. A blocked write holds the lock of the buffer, without
+    which the interpreter cannot end.
     """
     if stream is None:
         return NullSink()
@@ -48,37 +48,36 @@ def unbuffered(stream: TextIO | None) -> ByteSink:
 
 
 def collect() -> None:
-    """Wait for more lines, to write them together."""
+    """Wait for more lines, in order to write them together."""
     time.sleep(FLUSH_EVERY)
 
 
 def no_pause() -> None:
-    """Write each line at once."""
+    """Do not wait, so that each line is written at once."""
 
 
 class LineWriter:
-    """Hands lines to a thread that writes them; a blocked pipe stalls the thread, not the gateway.
+    """Passes lines to a thread that writes them; a blocked pipe stalls the thread, not the gateway.
 
-    `dropped` counts the lines that could not be written; `complain` is called when that begins, `recovered` when it is
-    over (`complain` without it).
-    The thread calls `pause` before it collects the lines of a batch.
+    `dropped` counts the lines that could not be written. `report_loss` is called when dropping begins, `recovered` when
+    it ends (by default `report_loss`). The thread calls `pause` before it collects the lines of a batch.
     """
 
     def __init__(
         self,
         sink: ByteSink,
-        complain: Callable[[str], None],
+        report_loss: Callable[[str], None],
         pause: Callable[[], None] = collect,
         recovered: Callable[[str], None] | None = None,
     ) -> None:
         self._sink = sink
         self._pause = pause
-        self._complain = complain
-        self._recovered = recovered or complain
+        self._report_loss = report_loss
+        self._recovered = recovered or report_loss
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._counting = threading.Lock()
         self._missing = 0
-        self._torn = False
+        self._mid_line = False
         self.dropped = 0
         self._thread = threading.Thread(target=self._run, name="log writer", daemon=True)
         self._thread.start()
@@ -86,12 +85,12 @@ class LineWriter:
     def write(self, line: bytes) -> None:
         """Queue one line, without its newline."""
         if self._lines.qsize() >= MAX_QUEUED:
-            self._drop(1, UNREAD)
+            self._drop(1, NO_READER)
             return
         self._lines.put(line if len(line) <= MAX_LINE else _shorten(line))
 
     def close(self, timeout: float = 2.0) -> None:
-        """Write what is queued and stop; give up after `timeout` seconds."""
+        """Write the queued lines and stop; give up after `timeout` seconds."""
         self._lines.put(None)
         self._thread.join(timeout)
 
@@ -103,18 +102,19 @@ class LineWriter:
                 self._pause()
             batch += [next_line() for _ in range(waiting())]
             lines = [line for line in batch if line is not None]
-            sound = [self._put(piece) for piece in _pieces(lines)]
+            succeeded = [self._write_chunk(chunk) for chunk in _joined_lines(lines)]
             # While the queue is full, lines are still dropped.
-            if sound and all(sound) and waiting() < MAX_QUEUED:
+            if succeeded and all(succeeded) and waiting() < MAX_QUEUED:
                 self._written()
             if len(lines) < len(batch):
                 return
-            # While lines keep coming it pauses only, since to be woken by the first of each batch costs as much again.
+            # While lines keep coming, the thread only pauses: waking it for the first line of each batch would double
+            # the cost.
             batch = [] if lines else [next_line()]
 
-    def _put(self, piece: bytes) -> bool:
-        """Write whole lines and return whether that succeeded."""
-        text = b"\n" + piece if self._torn else piece
+    def _write_chunk(self, chunk: bytes) -> bool:
+        """Write complete lines and return whether that succeeded."""
+        text = b"\n" + chunk if self._mid_line else chunk
         left = memoryview(text)
         try:
             while left:
@@ -123,12 +123,12 @@ class LineWriter:
                     time.sleep(FLUSH_EVERY)
                 left = left[taken or 0 :]
         except (OSError, ValueError) as error:
-            # The disk is full, or the reader is gone. The next line must begin on a line of its own.
+            # The disk is full, or the reader is gone. The next line must begin on a new line.
             if done := len(text) - len(left):
-                self._torn = text[done - 1 : done] != b"\n"
-            self._drop(min(bytes(left).count(b"\n"), piece.count(b"\n")), getattr(error, "strerror", None) or UNREAD)
+                self._mid_line = text[done - 1 : done] != b"\n"
+            self._drop(min(bytes(left).count(b"\n"), chunk.count(b"\n")), getattr(error, "strerror", None) or NO_READER)
             return False
-        self._torn = False
+        self._mid_line = False
         return True
 
     def _drop(self, count: int, reason: str) -> None:
@@ -137,7 +137,7 @@ class LineWriter:
             self._missing += count
             self.dropped += count
         if first:
-            self._complain(f"lines of the access log are dropped: {reason}")
+            self._report_loss(f"lines of the access log are dropped: {reason}")
 
     def _written(self) -> None:
         with self._counting:
@@ -146,18 +146,18 @@ class LineWriter:
             self._recovered(f"the access log is written again; {missing} lines of it were dropped")
 
 
-def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the lines, joined up to what a pipe takes atomically: other processes may write to it."""
-    piece: list[bytes] = []
+def _joined_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines, joined up to the size that a pipe takes atomically, because other processes may write to it."""
+    chunk: list[bytes] = []
     size = 0
     for line in lines:
         size += len(line) + 1
-        if size > PIPE_BUF and piece:
-            yield b"\n".join((*piece, b""))
-            piece, size = [], len(line) + 1
-        piece.append(line)
-    if piece:
-        yield b"\n".join((*piece, b""))
+        if size > PIPE_BUF and chunk:
+            yield b"\n".join((*chunk, b""))
+            chunk, size = [], len(line) + 1
+        chunk.append(line)
+    if chunk:
+        yield b"\n".join((*chunk, b""))
 
 
 class LineStream:
@@ -167,7 +167,7 @@ class LineStream:
         self._writer = writer
 
     def write(self, text: str) -> None:
-        """Write a message, which ends in a newline."""
+        """Write a message, which ends with a newline."""
         self._writer.write(text.rstrip("\n").encode("utf-8", "backslashreplace"))
 
 

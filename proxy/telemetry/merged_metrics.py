@@ -1,4 +1,4 @@
-"""Metrics as values: send what one process has counted to another, and merge those of several processes."""
+"""Metrics as values: the counts of one process can be sent to another, and the counts of several merged."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from operator import add
 from typing import Final
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
-"""A series: the sample's name and its labels, in the order in which they are shown."""
+"""A series: the name of the sample and its labels, in the order in which they are shown."""
 
 ADDED_GAUGES: Final = frozenset(
     {
@@ -20,18 +20,20 @@ ADDED_GAUGES: Final = frozenset(
         "dragoman_kept_responses_bytes",
     }
 )
-"""Gauges that are merged by their sum. Others are merged by their largest value: the worst lag, the worst state that
-any process has seen a deployment in."""
+"""Gauges that are merged by their sum. Other gauges are merged by their largest value, for example the worst lag, or
+the worst state of a deployment in any process."""
 
 LEAST_GAUGES: Final = frozenset({"dragoman_shared_state_up", "dragoman_targets_available"})
-"""Gauges that are merged by their least value: one process that is cut off, or from which nobody answers, is worth a
-look."""
+"""Gauges that are merged by their smallest value, so that a single disconnected process, or one without an available
+target, stays visible."""
 
 PROCESS: Final = "process_"
-"""Prefix of the families that measure one process; they are not merged."""
+"""The name prefix of the families that measure one process; they are not merged."""
 
-OWN: Final = frozenset({"dragoman_config_reloads", "dragoman_config_last_reload_successful", "dragoman_config_info"})
-"""Families taken from the process that loads the table alone: the others only repeat them."""
+SINGLE_SOURCE: Final = frozenset(
+    {"dragoman_config_reloads", "dragoman_config_last_reload_successful", "dragoman_config_info"}
+)
+"""Families that are taken only from the process that loads the configuration; the other processes only repeat them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +47,12 @@ class MetricFamily:
 
 
 def lasting(families: Iterable[MetricFamily]) -> list[MetricFamily]:
-    """Return what stays true when the process has ended: the counters and histograms."""
+    """Return the families that stay valid after the process has ended: the counters and histograms."""
     return [family for family in families if family.kind != "gauge" and not family.name.startswith(PROCESS)]
 
 
 def of_worker(number: int, families: Iterable[MetricFamily]) -> list[MetricFamily]:
-    """Return a worker's families, those that measure its process labelled with its number."""
+    """Return the families of a worker. The families that measure its process get its number as a label."""
     own = ("worker", str(number))
     return [
         replace(each, samples=tuple(((name, (*labels, own)), value) for (name, labels), value in each.samples))
@@ -61,14 +63,14 @@ def of_worker(number: int, families: Iterable[MetricFamily]) -> list[MetricFamil
 
 
 class WorkerCounts:
-    """The metrics of one process by all its reports so far, which may arrive out of order. Of two values of a counter
-    the larger one is later; of gauges the last report counts."""
+    """The metrics of one process from all its reports so far, which may arrive out of order. Of two values of a counter
+    the larger is the later one; of gauges the last report counts."""
 
     def __init__(self) -> None:
         self._found: dict[str, tuple[MetricFamily, dict[Key, float]]] = {}
 
     def update(self, families: Iterable[MetricFamily]) -> None:
-        """Take a report in: all metrics, or those that have changed."""
+        """Add a report: all metrics, or only the changed ones."""
         for family in families:
             samples = dict(family.samples)
             if family.kind != "gauge" and family.name in self._found:
@@ -83,11 +85,11 @@ class WorkerCounts:
 
 
 def merged(own: Sequence[MetricFamily], others: Iterable[Sequence[MetricFamily]]) -> list[MetricFamily]:
-    """Merge the families of the process that loads the table with those of the processes that serve."""
+    """Merge the families of the process that loads the configuration with the families of the processes that serve."""
     found: dict[str, tuple[MetricFamily, dict[Key, float]]] = {each.name: (each, dict(each.samples)) for each in own}
     for families in others:
         for family in families:
-            if family.name in OWN:
+            if family.name in SINGLE_SOURCE:
                 continue
             _, samples = found.setdefault(family.name, (family, {}))
             combine = _combination(family)

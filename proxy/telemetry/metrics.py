@@ -1,7 +1,7 @@
-"""The metrics that Prometheus scrapes, by what happens in the gateway.
+"""The metrics that Prometheus scrapes, by the events of the gateway.
 
-What requests add to is counted in plain rows, which a scrape turns into prometheus_client's values: its own instruments
-take a lock and several calls for each number.
+The counts of requests are plain rows, which a scrape turns into prometheus_client's values. The instruments of
+prometheus_client take a lock and several calls for each number.
 """
 
 import math
@@ -40,29 +40,29 @@ from proxy.version import VERSION
 InstrumentT = TypeVar("InstrumentT", bound=Instrument)
 
 MAX_LABEL_SETS = 5_000
-"""Sets of label values that are kept apart; as many labelled histograms take over half a second to render."""
+"""Sets of label values that are counted separately; rendering as many labelled histograms takes over half a second."""
 
 SHOWN_DIGITS = 9
 """Decimals of a counter: billionths of a USD, as in the ledger."""
 
 
-class KeptSize(Protocol):
-    """How much is kept."""
+class StorageSize(Protocol):
+    """The size of a storage: its bytes and the number of its entries."""
 
     size: int
 
     def __len__(self) -> int: ...
 
 
-class EvictingSize(KeptSize, Protocol):
-    """How much is kept, and how many have left for others."""
+class EvictingStorageSize(StorageSize, Protocol):
+    """The size of a storage, and the number of entries that were evicted."""
 
     evicted: int
 
 
 class Instruments:
-    """Makes instruments and adds them to a registry. Their label values together are bounded by MAX_LABEL_SETS; what
-    has no room is counted as `other`."""
+    """Creates instruments and adds them to a registry. The number of their label sets is bounded by MAX_LABEL_SETS;
+    further sets are counted as `other`."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
@@ -72,21 +72,21 @@ class Instruments:
         )
 
     def counter(self, name: str, text: str, labels: tuple[str, ...]) -> CounterInstrument:
-        """See InstrumentMaker."""
+        """Return a new counter with the prefix `dragoman_`."""
         return self._shown(CounterInstrument(f"dragoman_{name}", text, labels, self._full(f"dragoman_{name}")))
 
     def histogram(
         self, name: str, text: str, labels: tuple[str, ...], buckets: tuple[float, ...]
     ) -> HistogramInstrument:
-        """See InstrumentMaker."""
+        """Return a new histogram with the prefix `dragoman_`."""
         name = f"dragoman_{name}"
         # The function has no types.
         bounds: list[str] = [floatToGoString(each) for each in (*buckets, math.inf)]  # type: ignore[no-untyped-call]
         return self._shown(HistogramInstrument(name, text, labels, self._full(name), bounds))
 
     def inflight(self) -> GaugeInstrument:
-        """Make the gauge of calls under way, whose overflows are counted under a shorter name."""
-        name, text = "dragoman_inflight_requests", "Requests being answered by a deployment."
+        """Return the gauge of calls in flight, whose overflows are counted under a shorter name."""
+        name, text = "dragoman_inflight_requests", "Requests in flight at a deployment."
         return self._shown(GaugeInstrument(name, text, ("deployment",), self._full("inflight")))
 
     def show_overflows(self) -> None:
@@ -109,8 +109,8 @@ class Instruments:
 
 
 class Metrics:
-    """The metrics of one gateway. Methods that count are called on the event loop's thread alone. Those that count
-    while a request runs raise nothing: a fault in a metric changes no response. It is counted and logged."""
+    """The metrics of one gateway. Call the methods that count only on the event loop's thread. The methods that count
+    while a request runs raise nothing: a fault in a metric changes no response, and is counted and logged."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry(auto_describe=False)
@@ -119,49 +119,57 @@ class Metrics:
         ProcessCollector(registry=self.registry)
         make = self._make = Instruments(self.registry)
         self._counts = RequestCounts(make)
-        self._fallbacks = make.counter("fallbacks", "Attempts elsewhere after a failure.", ("model", "reason"))
-        self._denied = make.counter("retry_budget_denied", "Retries that no budget was left for.", ("model",))
+        self._fallbacks = make.counter(
+            "fallbacks", "Requests that continued with another deployment after a failure.", ("model", "reason")
+        )
+        self._denied = make.counter("retry_budget_denied", "Retries that the retry budget did not permit.", ("model",))
         self._aborts = make.counter("stream_aborts", "Streams that ended early.", ("side", "reason", "model"))
-        self._sheds = make.counter("shed", "Requests refused for the gateway's own sake.", ("reason",))
+        self._sheds = make.counter("shed", "Requests refused to protect the gateway.", ("reason",))
         self._sheds.started([reason.value for reason in OverloadReason])
-        self._keys = make.counter("keys_refused", "Requests whose key is wrong, or has expired.", ("reason",))
+        self._keys = make.counter("keys_refused", "Requests whose key is wrong or has expired.", ("reason",))
         self._faults = make.counter(
-            "observer_failures", "Faults of what observes requests; responses are not affected.", ("observer",)
+            "observer_failures", "Faults of observers of requests; responses are not affected.", ("observer",)
         )
-        self._limited = make.counter("rate_limited", "Requests refused for a limit or a budget.", ("team", "limit"))
+        self._limited = make.counter(
+            "rate_limited", "Requests refused because of a limit or a budget.", ("team", "limit")
+        )
         self._cache = {
-            "hit": make.counter("cache_hits", "Requests answered out of the answer cache.", ("model",)),
-            "stale": make.counter("cache_stale", "Requests answered past their time, as nobody else did.", ("model",)),
-            "miss": make.counter("cache_misses", "Requests for the answer cache that asked a deployment.", ("model",)),
-            "stored": make.counter("cache_stored", "Answers put into the answer cache.", ("model",)),
+            "hit": make.counter("cache_hits", "Requests served from the response cache.", ("model",)),
+            "stale": make.counter(
+                "cache_stale", "Requests served with an expired cached response in place of an error.", ("model",)
+            ),
+            "miss": make.counter(
+                "cache_misses", "Requests for the response cache that called a deployment.", ("model",)
+            ),
+            "stored": make.counter("cache_stored", "Responses stored in the response cache.", ("model",)),
         }
-        text = "Requests for names with affinity by what became of it: kept is the deployment of the conversation."
+        text = "Requests for names with affinity, by outcome: kept means the deployment of the conversation."
         self._affinity = make.counter("affinity", text, ("outcome",)).started(AFFINITY_OUTCOMES)
-        text = (
-            "Requests of names with second attempts whose first was late, by the second's outcome or why there is none."
-        )
+        text = "Requests whose first attempt was late, by the outcome of the second, or by the reason for having none."
         self._hedges = make.counter("hedges", text, ("outcome",)).started(HEDGE_OUTCOMES)
-        self._lag = self._gauge("event_loop_lag_seconds", "The worst lag of the last second.", ()).set
-        self._reloads = make.counter("config_reloads", "Reloads of the table by result.", ("result",))
+        self._lag = self._gauge("event_loop_lag_seconds", "The worst lag of the event loop in the last second.", ()).set
+        self._reloads = make.counter("config_reloads", "Reloads of the configuration by result.", ("result",))
         self._inflight = make.inflight()
         self._inflight_rows: dict[str, list[float]] = {}  # as many as the instrument has series
         self._states: Callable[[], Iterable[tuple[str, int]]] = tuple
         self._state = self._gauge(
-            "deployment_state", "The circuit: 0 closed, 1 half-open, 2 open; once called.", ("deployment",)
+            "deployment_state",
+            "The circuit of a deployment that was called: 0 closed, 1 half-open, 2 open.",
+            ("deployment",),
         )
         self._limits: Callable[[], Iterable[tuple[str, Limited]]] = tuple
         self._limit = self._gauge(
-            "concurrency_limit", "The most requests at once at a deployment that has a limit.", ("deployment",)
+            "concurrency_limit", "The concurrency limit of a deployment that has one.", ("deployment",)
         )
         self._reload_ok = self._gauge("config_last_reload_successful", "1 when the last reload took effect.", ())
-        self._config = self._gauge("config_info", "1; the digest of the table in force.", ("digest",))
+        self._config = self._gauge("config_info", "1; the digest of the current configuration.", ("digest",))
         self._gauge("build_info", "1; the gateway's version.", ("version",)).labels(VERSION).set(1)
         make.show_overflows()
         self._reload_ok.set(1)
         self._rendering = threading.Lock()
 
     def observe(self, record: RequestRecord, cost: float | None) -> None:
-        """Count a finished request, and what it cost (None: not known)."""
+        """Count a finished request and its cost in USD (`None` if unknown)."""
         self._counts.add(record, cost)
         if (outcome := record.affinity) is not None:
             self._add(self._affinity, outcome)
@@ -173,7 +181,8 @@ class Metrics:
         self.inflight_row(deployment)[0] += change
 
     def inflight_row(self, deployment: str) -> list[float]:
-        """Return the row in which the calls of a deployment that have not ended are counted, for who counts both."""
+        """Return the row that counts the calls of a deployment in flight, for a caller that counts both begin and
+        end."""
         row = self._inflight_rows.get(deployment)
         if row is None:
             row = self._guard.call("metrics", "-", self._new_inflight, deployment)
@@ -181,20 +190,20 @@ class Metrics:
 
     def _new_inflight(self, deployment: str) -> list[float]:
         series = self._inflight.series(deployment)
-        if series.labels[0][1] == deployment:  # else it stands for others, each counted as an overflow
+        if series.labels[0][1] == deployment:  # else the series is `other`, and each call is counted as an overflow
             self._inflight_rows[deployment] = series.row
         return series.row
 
     def fallback(self, model: str, reason: str) -> None:
-        """Count a request that goes to another deployment; `reason` is the kind of the failure."""
+        """Count a request that continues with another deployment; `reason` is the kind of the failure."""
         self._add(self._fallbacks, model, reason)
 
     def retry_denied(self, model: str) -> None:
-        """Count a retry for which the retry budget had nothing left."""
+        """Count a retry that the retry budget did not permit."""
         self._add(self._denied, model)
 
     def watch(self, states: Callable[[], Iterable[tuple[str, int]]]) -> None:
-        """Call `states` for the circuit breaker's state of each deployment whenever metrics are rendered."""
+        """Call `states` for the state of each deployment's circuit whenever metrics are rendered."""
         self._states = states
 
     def watch_limits(self, limits: Callable[[], Iterable[tuple[str, Limited]]]) -> None:
@@ -206,68 +215,77 @@ class Metrics:
         self._add(self._aborts, side, reason, model)
 
     def shed(self, reason: OverloadReason) -> None:
-        """Count a request that was refused for the gateway's own sake."""
+        """Count a request that was refused to protect the gateway."""
         self._add(self._sheds, reason.value)
 
     def shared(self, up: Callable[[], bool]) -> None:
-        """Add the gauge of the link between processes; `up` says whether it works."""
-        gauge = self._gauge("shared_state_up", "1 while other processes are told what vendors say.", ())
+        """Add the gauge of the link between processes; `up` returns whether it works."""
+        gauge = self._gauge("shared_state_up", "1 while the state of vendors is shared with other processes.", ())
         gauge.set_function(lambda: float(up()))
 
     def watch_memory(self, share: Callable[[], float]) -> None:
-        """Add the gauge of the memory that is used; `share` returns it as a part of the limit."""
-        self._gauge("memory_used_ratio", "What is used of the memory limit; 0 without one.", ()).set_function(share)
+        """Add the gauge of memory use; `share` returns the used share of the limit."""
+        self._gauge("memory_used_ratio", "The used share of the memory limit; 0 without a limit.", ()).set_function(
+            share
+        )
 
-    def watch_kept_turns(self, kept: KeptSize) -> None:
-        """Add the gauges of the turns whose thinking is kept for clients that do not send it back."""
-        self._gauge("kept_turns", "Turns with tool calls whose thinking is kept.", ()).set_function(lambda: len(kept))
-        self._gauge("kept_turns_bytes", "What their thinking takes in memory.", ()).set_function(lambda: kept.size)
+    def watch_stored_turns(self, storage: StorageSize) -> None:
+        """Add the gauges of the turns whose reasoning is stored for clients that do not send it back."""
+        self._gauge("kept_turns", "Turns with tool calls whose reasoning is stored.", ()).set_function(
+            lambda: len(storage)
+        )
+        self._gauge("kept_turns_bytes", "Memory of the stored reasoning, in bytes.", ()).set_function(
+            lambda: storage.size
+        )
 
-    def watch_kept_responses(self, kept: KeptSize) -> None:
+    def watch_stored_responses(self, storage: StorageSize) -> None:
         """Add the gauges of the responses that are stored for later turns."""
         count = self._gauge("kept_responses", "Stored responses, and the items in them.", ())
-        count.set_function(lambda: len(kept))
-        self._gauge("kept_responses_bytes", "What they take in memory.", ()).set_function(lambda: kept.size)
+        count.set_function(lambda: len(storage))
+        self._gauge("kept_responses_bytes", "Memory of the stored responses, in bytes.", ()).set_function(
+            lambda: storage.size
+        )
 
-    def cache_used(self, what: Literal["hit", "stale", "miss", "stored"], model: str) -> None:
-        """Count what the answer cache did for a request of a name."""
-        self._add(self._cache[what], model)
+    def cache_used(self, result: Literal["hit", "stale", "miss", "stored"], model: str) -> None:
+        """Count the effect of the response cache on a request."""
+        self._add(self._cache[result], model)
 
-    def watch_kept_answers(self, kept: EvictingSize) -> None:
-        """Add the gauges of the answer cache, and the counter of what had to leave it before its time."""
-        self._gauge("cache_answers", "Answers in the answer cache.", ()).set_function(lambda: len(kept))
-        self._gauge("cache_bytes", "What they take in memory.", ()).set_function(lambda: kept.size)
-        name, text = "dragoman_cache_evicted", "Answers that left the cache for others before their time."
+    def watch_response_cache(self, storage: EvictingStorageSize) -> None:
+        """Add the gauges of the response cache, and the counter of entries that were evicted early."""
+        self._gauge("cache_answers", "Responses in the response cache.", ()).set_function(lambda: len(storage))
+        self._gauge("cache_bytes", "Memory of the response cache, in bytes.", ()).set_function(lambda: storage.size)
+        name, text = "dragoman_cache_evicted", "Responses evicted from the response cache before they expired."
         key = (f"{name}_total", ())
-        self.watch_families(lambda: [MetricFamily(name, "counter", text, ((key, float(kept.evicted)),))])
+        self.watch_families(lambda: [MetricFamily(name, "counter", text, ((key, float(storage.evicted)),))])
 
     def watch_families(self, families: Callable[[], Iterable[MetricFamily]]) -> None:
-        """Show these too, called for whenever metrics are rendered."""
+        """Show the families that this function returns; it is called whenever metrics are rendered."""
         self.registry.register(_FamilyCollector(families))
 
     def observer_failed(self, observer: str) -> None:
-        """Count a fault in what observes requests."""
+        """Count a fault in an observer of requests."""
         self._add(self._faults, observer)
 
     def key_refused(self, reason: Literal["wrong", "expired"]) -> None:
-        """Count a request whose key is of no team, or was one's."""
+        """Count a request whose key is wrong or has expired."""
         self._add(self._keys, reason)
 
     def rate_limited(self, team: str, limit: str) -> None:
-        """Count a request that was refused for a limit or a budget; `team` is empty for a deployment's."""
+        """Count a request that was refused because of a limit or a budget; `team` is empty for a limit of a
+        deployment."""
         self._add(self._limited, team, limit)
 
     def shed_before_parsing(self, surface: str, status: int, reason: OverloadReason, count: int) -> None:
-        """Count requests that were refused for the gateway's own sake before they were parsed."""
+        """Count requests that were refused to protect the gateway before they were parsed."""
         self._add(self._sheds, reason.value, count=count)
         self._add(self._counts.requests, UNKNOWN_TEAM, surface, OTHER, str(status), "false", "shed", count=count)
 
     def malformed(self, status: int, outcome: Outcome, count: int) -> None:
-        """Count input that was not HTTP, by the status and outcome of its answer."""
+        """Count input that was not HTTP, by the status and outcome of its response."""
         self._add(self._counts.requests, UNKNOWN_TEAM, OTHER, OTHER, str(status), "false", outcome, count=count)
 
     def lag(self, seconds: float) -> None:
-        """Set the event loop's worst lag of the last second."""
+        """Set the worst lag of the event loop in the last second, in seconds."""
         self._lag(seconds)
 
     def reloaded(self, digest: str) -> None:
@@ -282,7 +300,7 @@ class Metrics:
         self._reload_ok.set(0)
 
     def config(self, digest: str) -> None:
-        """Set the digest of the table in force."""
+        """Set the digest of the current configuration."""
         self._config.clear()
         self._config.labels(digest[:12]).set(1)
 
@@ -295,7 +313,7 @@ class Metrics:
             return generate_latest(self.registry)
 
     def families(self) -> list[MetricFamily]:
-        """Return all metrics as values, for another process. Call it off the event loop, as `render`."""
+        """Return all metrics as values, for another process. Call it off the event loop, like `render`."""
         with self._rendering:
             self._refresh_deployments()
             return [
@@ -314,7 +332,7 @@ class Metrics:
         return touched | self._counts.touched()
 
     def changes(self, touched: Set[Series]) -> list[MetricFamily]:
-        """Return the touched series as they are now; may be called off the event loop."""
+        """Return the touched series with their current values; may be called off the event loop."""
         found: dict[Instrument, list[Series]] = {}
         for series in touched:
             found.setdefault(series.instrument, []).append(series)
@@ -323,7 +341,7 @@ class Metrics:
     def worker_metrics(self) -> "WorkerMetrics":
         """Add and return the metrics of a process that has workers."""
         workers = self._gauge("workers", "Processes that take requests.", ())
-        text = "Workers that ended unasked and were followed by another."
+        text = "Workers that ended unexpectedly and were replaced."
         restarts = self._make.counter("worker_restarts", text, ())
         restarts.start()
         return WorkerMetrics(workers.set, partial(self._add, restarts))
@@ -350,23 +368,25 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class WorkerMetrics:
-    """`workers` sets how many processes take requests, `restarted` counts one that had to be replaced."""
+    """The metrics of workers: `workers` sets the number of processes that take requests, `restarted` counts a replaced
+    worker."""
 
     workers: Callable[[float], None]
     restarted: Callable[[], None]
 
 
 class _FamilyCollector:
-    """Makes a registry show families as they are when it is asked."""
+    """Makes a registry show families with the values at the time of rendering."""
 
     def __init__(self, families: Callable[[], Iterable[MetricFamily]]) -> None:
         self._families = families
 
     def collect(self) -> Iterator[Metric]:
-        """See CollectorRegistry.register."""
+        """Yield the families as prometheus_client's metrics."""
         for family in self._families():
             metric = Metric(family.name, family.text, family.kind)
-            # Sums of fractions are inexact in their last places. Rounding keeps the order, so that no counter falls.
+            # Sums of fractions are inexact in their last decimals. Rounding keeps the order, so that no counter
+            # decreases.
             digits = SHOWN_DIGITS if family.kind == "counter" else None
             for (name, labels), value in family.samples:
                 metric.add_sample(name, dict(labels), value if digits is None else round(value, digits))

@@ -1,6 +1,6 @@
-"""Guard what observes requests, while they run and once they have ended, so that no fault in it changes a response.
+"""Guards observers of requests, both running and finished, so that a fault in an observer changes no response.
 
-A fault is counted, and logged with its traceback; the request goes on, and so do its other observers.
+A fault is counted, and logged with its traceback; the request and its other observers continue.
 """
 
 import logging
@@ -12,20 +12,20 @@ Arguments = TypeVarTuple("Arguments")
 Result = TypeVar("Result")
 
 FinishedObserver = Literal["ledger", "metrics", "log", "page", "payload_log", "tracing", "plugins"]
-"""Names of what observes finished requests, in the metrics and in the log."""
+"""Names of the observers of finished requests, in the metrics and in the log."""
 
 RunningObserver = Literal["payload_log", "tracing", "limits", "watchdog"]
-"""Names of what observes requests while they run; `limits` gives back what a request held of its limits."""
+"""Names of the observers of running requests; `limits` releases the slots that a request held."""
 
 ObserverName = FinishedObserver | RunningObserver
 
 TRACEBACK_EVERY: Final = 1.0
-"""Seconds between two tracebacks of one observer: a fault that every request meets must not fill the disk."""
+"""Seconds between two tracebacks of one observer: a fault in every request must not fill the disk."""
 
 
 class ObserverGuard:
-    """Calls observers and survives their faults. `count` counts a fault by its observer's name; if it fails itself, the
-    log has that alone. `clock` counts seconds."""
+    """Calls observers and handles their faults. `count` counts a fault by its observer's name; a fault of `count`
+    itself is only logged. `clock` returns seconds."""
 
     def __init__(self, count: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._count = count
@@ -41,7 +41,7 @@ class ObserverGuard:
         report: Callable[[Unpack[Arguments]], Result],
         *about: *Arguments,
     ) -> Result | None:
-        """Call an observer; `None` after a fault, which is logged and counted."""
+        """Call an observer; return `None` after a fault, which is logged and counted."""
         try:
             return report(*about)
         except Exception:
@@ -49,11 +49,11 @@ class ObserverGuard:
             return None
 
     def of(self, name: ObserverName, request_id: str) -> "OneGuard":
-        """Return the guard of one observer of a request."""
+        """Return the guard of one observer of one request."""
         return OneGuard(self, name, request_id)
 
     def _failed(self, name: ObserverName, request_id: str) -> None:
-        """Count the fault that is being handled, and log it unless one of this observer was logged just now."""
+        """Count the current fault, and log it unless a fault of the same observer was logged just now."""
         now = self._clock()
         if now - self._traced.get(name, -TRACEBACK_EVERY) >= TRACEBACK_EVERY:
             self._traced[name] = now
@@ -65,7 +65,7 @@ class ObserverGuard:
 
 
 class OneGuard:
-    """Calls one observer of one request until its first fault: what it has gathered then is not complete."""
+    """Calls one observer of one request until its first fault, after which the observer's data is incomplete."""
 
     __slots__ = ("_guard", "_name", "_request_id", "works")
 

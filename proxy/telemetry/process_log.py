@@ -1,4 +1,4 @@
-"""The process's own log messages on standard error, as JSON or as text. No exception's text is written."""
+"""The log messages of the process on standard error, as JSON or as text. The text of exceptions is never written."""
 
 import atexit
 import logging
@@ -14,9 +14,9 @@ from proxy.telemetry.log_writer import MAX_LINE, LineStream, LineWriter, no_paus
 
 
 def trace(error: BaseException) -> str:
-    """Return the frames and class names of an exception and of its causes, with an OSError's number.
+    """Return the frames and class names of an exception and of its causes, with the number of an OSError.
 
-    Never its text or notes, which may quote a request or a key.
+    It never contains their text or notes, which may quote a request or a key.
     """
     parts: list[str] = []
     current: BaseException | None = error
@@ -36,7 +36,8 @@ MAX_MESSAGE, MAX_TRACEBACK = 2000, 2000
 
 
 class TextFormatter(logging.Formatter):
-    """Formats the process's own messages as text: one line each, below it an exception's frames without its text."""
+    """Formats the messages of the process as text: one line each, and below it the frames of an exception without its
+    text."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(message)s")
@@ -56,7 +57,8 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(TextFormatter):
-    """Formats the process's own messages as JSON lines of at most MAX_LINE bytes, a traceback within its line."""
+    """Formats the messages of the process as JSON lines of at most MAX_LINE bytes. A traceback is a field of its
+    line."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields: dict[str, object] = {
@@ -74,7 +76,7 @@ class JsonFormatter(TextFormatter):
 
 
 FORMATTERS: Mapping[str, Callable[[], logging.Formatter]] = {"json": JsonFormatter, "text": TextFormatter}
-"""By the table's `server.log`."""
+"""The formatter for each log format of the setting `server.log`."""
 
 
 def set_up(form: str) -> logging.Logger:
@@ -94,17 +96,17 @@ def set_up(form: str) -> logging.Logger:
 
 
 def _ignore(message: str) -> None:
-    """Drop the writer's complaint: it would be written to this log."""
+    """Drop the message of the writer: it would be written to this log."""
 
 
 def _message(record: logging.LogRecord) -> str:
     message = record.getMessage()
-    # asyncio's own messages quote exceptions from their second line on.
+    # asyncio's messages quote exceptions from their second line on.
     return message.partition("\n")[0] if record.name == "asyncio" else message
 
 
 def _log_fatal(kind: type[BaseException], error: BaseException, frames: TracebackType | None) -> None:
-    """Log the exception that ends the process, of which the interpreter would print the text."""
+    """Log the exception that ends the process; the interpreter would print its text."""
     if isinstance(error, Exception):
         logging.getLogger("dragoman").critical("the gateway ended on a fault of its own", exc_info=error)
     else:
@@ -112,5 +114,5 @@ def _log_fatal(kind: type[BaseException], error: BaseException, frames: Tracebac
 
 
 def _log_thread_fatal(ended: threading.ExceptHookArgs) -> None:
-    """Log the exception that ended a thread, of which the interpreter would print the text."""
+    """Log the exception that ended a thread; the interpreter would print its text."""
     logging.getLogger("dragoman").critical("a thread ended on a fault of its own", exc_info=ended.exc_value)

@@ -1,8 +1,8 @@
-"""What a finished request adds to the metrics.
+"""Adds a finished request to the metrics.
 
-Label values come from the table: whatever a client chose is `other`. Buckets of durations double from 10 ms as in the
-OpenTelemetry GenAI conventions; those of the first token follow its server metric, extended to 60 s because reasoning
-models are slow.
+Label values come from the configuration; any value that a client chose is `other`. The buckets of durations double from
+10 ms, as in the OpenTelemetry GenAI conventions. The buckets of the first token follow its server metric, extended to
+60 s because reasoning models are slow.
 """
 
 from bisect import bisect_left
@@ -20,12 +20,12 @@ FIRST_TOKEN_BUCKETS = (
 )
 OVERHEAD_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25)
 
-NOBODY = "none"
-"""The deployment label of requests for which no deployment was called; a deployment's name has slashes."""
+NO_DEPLOYMENT = "none"
+"""The deployment label of requests for which no deployment was called; the name of a deployment contains slashes."""
 
 
 class InstrumentMaker(Protocol):
-    """Makes instruments, which are shown in the order in which they were made."""
+    """Creates instruments, which are shown in the order of their creation."""
 
     def counter(self, name: str, text: str, labels: tuple[str, ...]) -> CounterInstrument: ...
 
@@ -35,56 +35,58 @@ class InstrumentMaker(Protocol):
 
 
 class RequestCounts:
-    """Counts finished requests. To be called on the event loop's thread alone, where rows are changed."""
+    """Counts finished requests. Call it only on the event loop's thread, where rows are changed."""
 
     def __init__(self, make: InstrumentMaker) -> None:
         self._touched: set[Series] = set()
         self.requests = make.counter(
-            "requests", "Requests answered.", ("team", "surface", "model", "code", "stream", "outcome")
+            "requests", "Finished requests.", ("team", "surface", "model", "code", "stream", "outcome")
         )
         self._duration = make.histogram(
             "request_duration_seconds",
-            "Time from request to the end of the answer.",
+            "Time from the request to the end of the response.",
             ("surface", "model", "deployment"),
             DURATION_BUCKETS,
         )
         self._first_token = make.histogram(
             "time_to_first_token_seconds",
-            "Time from request to the first content of a stream.",
+            "Time from the request to the first content of a stream.",
             ("model", "deployment"),
             FIRST_TOKEN_BUCKETS,
         )
         self._overhead = make.histogram(
             "overhead_seconds",
-            "Time in the gateway, waiting for the upstream and for the client excluded.",
+            "Time in the gateway, without waiting for vendors, clients and limits.",
             ("surface",),
             OVERHEAD_BUCKETS,
         )
         self._attempts = make.counter("attempts", "Calls of a deployment by outcome.", ("deployment", "outcome"))
         self._tokens = make.counter(
             "tokens",
-            "Tokens as the upstream counted them; a guess where it counted none.",
+            "Tokens as the vendor counted them; estimated if it did not.",
             ("team", "model", "direction"),
         )
         self._prompt = make.counter(
-            "prompt_tokens", "Tokens of prompts, by the deployment that was called last.", ("deployment",)
+            "prompt_tokens", "Prompt tokens, by the deployment that was called last.", ("deployment",)
         )
         self._cached = make.counter(
-            "cached_tokens", "Those of them that came out of the vendor's cache, as it said.", ("deployment",)
+            "cached_tokens", "Prompt tokens from the vendor's cache, as the vendor reported them.", ("deployment",)
         )
-        self._cost = make.counter("cost_usd", "What the tokens cost, where their price is known.", ("team", "model"))
+        self._cost = make.counter(
+            "cost_usd", "Cost of requests in USD, as far as the price is known.", ("team", "model")
+        )
         self._unpriced_tokens = make.counter(
             "unpriced_tokens",
-            "Tokens whose price is not known, in full or for their tier or modality.",
+            "Tokens whose price is unknown, in full or for their tier or modality.",
             ("team", "model"),
         )
         self._unpriced_searches = make.counter(
-            "unpriced_searches", "Searches of the web whose price is not known.", ("team", "model")
+            "unpriced_searches", "Web searches whose price is unknown.", ("team", "model")
         )
 
     def add(self, record: RequestRecord, cost: float | None) -> None:
-        """Count a finished request, and its cost. A shed request is counted and no more, since shedding has to be
-        cheap."""
+        """Count a finished request, and its cost in USD. Of a shed request only the request is counted, because
+        shedding must be cheap."""
         stream = "true" if record.stream else "false"
         labels = (record.team, record.surface, record.model, str(record.status), stream, record.outcome)
         self._row(self.requests, *labels)[0] += 1
@@ -100,7 +102,7 @@ class RequestCounts:
             self._add_unpriced(record, usage)
 
     def touched(self) -> set[Series]:
-        """Return the series that requests have added to since the last call."""
+        """Return the series that requests have changed since the last call."""
         touched, self._touched = self._touched, set()
         return touched
 
@@ -111,10 +113,10 @@ class RequestCounts:
         return series.row
 
     def _add_times(self, record: RequestRecord) -> None:
-        """Count the attempts of a request, and the times it took."""
+        """Count the attempts of a request and its times."""
         surface, model, deployment = record.surface, record.model, record.deployment
         duration = record.finished - record.started
-        row = self._row(self._duration, surface, model, deployment or NOBODY)
+        row = self._row(self._duration, surface, model, deployment or NO_DEPLOYMENT)
         row[bisect_left(DURATION_BUCKETS, duration)] += 1
         row[-1] += duration
         own = max(duration - record.waited - record.client_waited - record.limit_waited, 0.0)

@@ -1,4 +1,4 @@
-"""How a request ended, in its record: whose fault it was, and its labels in the metric of broken streams."""
+"""Records in a request's record how it ended: the outcome, and the labels for the metric of aborted streams."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -16,12 +16,13 @@ _OUTCOMES: Final[Mapping[str, Outcome]] = {NOT_ALLOWED: "denied", PLUGIN_FAILED:
 
 
 def stream_begun(record: RequestRecord) -> bool:
-    """Return whether the client has the head of a stream: with its first content, or with a keep-alive before that."""
+    """Return whether the client has received the head of a stream, with its first content or with an earlier
+    keep-alive."""
     return record.first_content is not None or (record.stream and record.keep_alives > 0)
 
 
 def record_client_gone(record: RequestRecord, metrics: Metrics) -> None:
-    """Record that the client is gone, unless it has the whole response. A status that was sent is kept."""
+    """Record that the client is gone, unless it has the complete response. A status that was sent stays unchanged."""
     if record.finished or record.outcome == "client_gone":
         return
     record.outcome, record.status = "client_gone", record.status or 499
@@ -30,7 +31,7 @@ def record_client_gone(record: RequestRecord, metrics: Metrics) -> None:
 
 
 def record_cancelled(record: RequestRecord, metrics: Metrics, http: web.BaseRequest) -> None:
-    """Record that the request's task was cancelled: because its client is gone, or else because the gateway ends."""
+    """Record that the request's task was cancelled: because its client is gone, or because the gateway ends."""
     if http.transport is None:
         record_client_gone(record, metrics)
     elif not record.finished and record.outcome == "ok":
@@ -41,15 +42,15 @@ def record_cancelled(record: RequestRecord, metrics: Metrics, http: web.BaseRequ
 
 
 def record_refusal(record: RequestRecord, code: str, status: int) -> None:
-    """Record the code of an error, and the outcome that it stands for, unless that is known: by the status that the
-    client gets, or would get."""
+    """Record the code of an error, and its outcome unless an outcome is recorded. `status` is the status that the
+    client gets or would get."""
     record.code = code
     if record.outcome == "ok":
         record.outcome = _OUTCOMES.get(code) or outcome_of(status)
 
 
 def outcome_of(status: int) -> Outcome:
-    """Return the record's outcome for an error status. A 429 here means that every vendor asked to wait."""
+    """Return the outcome for an error status. A 429 here means that every vendor requested to wait."""
     if status in (401, 403):
         return "denied"
     if status < 500 and status != 429:
@@ -58,7 +59,7 @@ def outcome_of(status: int) -> Outcome:
 
 
 def record_failure(record: RequestRecord, error: UpstreamError | DeadlinePassed) -> Failure:
-    """Record how a request failed, and return it as a failure."""
+    """Record how a request failed, and return the failure."""
     committed = record.first_content is not None
     if isinstance(error, DeadlinePassed) and error.phase is Phase.DRAIN:
         record.outcome = "truncated" if committed else "error"
@@ -77,7 +78,7 @@ def record_failure(record: RequestRecord, error: UpstreamError | DeadlinePassed)
 
 
 def abort_labels(error: UpstreamError | DeadlinePassed) -> tuple[str, str]:
-    """Return the labels of `stream_aborts_total`: which side ended a stream early, and why."""
+    """Return the labels of `stream_aborts_total`: the side that ended a stream early, and the reason."""
     if isinstance(error, UpstreamError):
         return "upstream", error.failure.kind.value
     return ("gateway", "shutdown") if error.phase is Phase.DRAIN else ("upstream", FailureKind.TIMEOUT.value)

@@ -1,1 +1,1 @@
-"""Traces of requests and metrics by OTLP: built and sent in a thread of their own, after the fact."""
+"""Traces of requests and metrics by OTLP. They are built and sent in a separate thread, after a request has ended."""

@@ -1,8 +1,8 @@
-"""How exports reach a collector: OTLP over HTTP, one connection, from the exporter's thread.
+"""Sends exports to a collector: OTLP over HTTP, over one connection, from the exporter's thread.
 
-The table's address alone counts: no proxies of the environment, no redirects, which would carry the table's headers to
-another host. Repeated is what OTLP 1.x says may be (429, 502, 503, 504, and what got no answer), within the time of one
-export. Of an answer only the head is used.
+Only the address of the configuration is used: no proxies of the environment, and no redirects, which would carry the
+configured headers to another host. A failed export is repeated if OTLP 1.x permits it (429, 502, 503, 504, or no
+response), within the time limit of one export. Of a response only the head is used.
 """
 
 import ssl
@@ -15,13 +15,13 @@ from urllib.parse import urlsplit
 
 from proxy.version import USER_AGENT
 
-MOST_ANSWER: Final = 4096
-"""Bytes of an answer that are read so that its connection can be kept; a longer one ends it."""
+MOST_RESPONSE: Final = 4096
+"""Bytes of a response that are read in order to reuse its connection; a longer response closes it."""
 
 PAUSE: Final = 1.0
-"""Seconds before an export is repeated, doubled each time, unless the collector says how long."""
+"""Seconds before an export is repeated, doubled each time, unless the collector sets the time."""
 
-REPEATED: Final = frozenset({429, 502, 503, 504})
+REPEATED_STATUSES: Final = frozenset({429, 502, 503, 504})
 
 UNREACHED: Final = "the collector cannot be reached"
 TOO_SLOW: Final = "the collector is too slow"
@@ -39,20 +39,20 @@ class CollectorLink:
         self._headers = {"User-Agent": USER_AGENT, **headers, "Content-Type": "application/x-protobuf"}
         self._timeout = timeout
         self._connection: HTTPConnection | None = None
-        self._hurried = threading.Event()
+        self._ending = threading.Event()
 
-    def hurry(self) -> None:
-        """Repeat nothing from now on: the end has come. May be called in any thread."""
-        self._hurried.set()
+    def stop_repeating(self) -> None:
+        """Repeat nothing from now on, because the process ends. May be called in any thread."""
+        self._ending.set()
 
     def post(self, path: str, body: bytes) -> str | None:
-        """Send an export; return why it was not taken, in our own words."""
+        """Send an export; return why it was not accepted, in the gateway's own words, `None` if it was."""
         deadline, pause = time.monotonic() + self._timeout, PAUSE
         while True:
-            trouble, wait = self._tried(path, body, deadline)
+            trouble, wait = self._send_once(path, body, deadline)
             pause, longer = (pause if wait is None else wait), pause * 2
-            hopeless = trouble is None or wait == -1.0 or time.monotonic() + pause >= deadline
-            if hopeless or self._hurried.wait(pause):
+            final = trouble is None or wait == -1.0 or time.monotonic() + pause >= deadline
+            if final or self._ending.wait(pause):
                 return trouble
             pause = longer
 
@@ -62,21 +62,22 @@ class CollectorLink:
         if connection is not None:
             connection.close()
 
-    def _tried(self, path: str, body: bytes, deadline: float) -> tuple[str | None, float | None]:
-        """Send an export once. Returns why it was not taken, and the seconds to wait (None: as usual, -1: for ever)."""
+    def _send_once(self, path: str, body: bytes, deadline: float) -> tuple[str | None, float | None]:
+        """Send an export once. Return why it was not accepted, and the seconds to wait before a repeat (`None`: the
+        default, -1: do not repeat)."""
         reused = self._connection is not None
         try:
-            return _verdict(self._answer(path, body, deadline))
+            return _result_of(self._response(path, body, deadline))
         except TimeoutError:
             self.close()
             return TOO_SLOW, None
         except (OSError, HTTPException):
             self.close()
             if reused:  # the collector may have closed an idle connection
-                return self._tried(path, body, deadline)
+                return self._send_once(path, body, deadline)
             return UNREACHED, None
 
-    def _answer(self, path: str, body: bytes, deadline: float) -> HTTPResponse:
+    def _response(self, path: str, body: bytes, deadline: float) -> HTTPResponse:
         left = max(deadline - time.monotonic(), 0.01)
         connection = self._connection
         if connection is None:
@@ -85,7 +86,7 @@ class CollectorLink:
             connection.sock.settimeout(left)
         connection.request("POST", f"{self._path}{path}", body, self._headers)
         response = connection.getresponse()
-        if response.length is None or response.length > MOST_ANSWER:
+        if response.length is None or response.length > MOST_RESPONSE:
             self.close()
         else:
             response.read()
@@ -97,12 +98,12 @@ class CollectorLink:
         return HTTPSConnection(self._host, self._port, timeout=timeout, context=ssl.create_default_context())
 
 
-def _verdict(response: HTTPResponse) -> tuple[str | None, float | None]:
+def _result_of(response: HTTPResponse) -> tuple[str | None, float | None]:
     status = response.status
     if 200 <= status < 300:
         return None, None
     trouble = f"the collector answers with status {status}"
-    if status not in REPEATED:
+    if status not in REPEATED_STATUSES:
         return trouble, -1.0
     wait = response.headers.get("retry-after", "")
     return trouble, float(wait) if wait.isdecimal() and len(wait) < 6 else None

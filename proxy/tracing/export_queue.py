@@ -1,7 +1,7 @@
-"""Finished requests on their way to whoever exports them: bounded, in one thread, and never waited for.
+"""A queue of finished requests for an exporter: bounded, with one thread, and without waiting.
 
-A request is put here by one append. What comes while the queue is full is dropped and counted: the collector is slow or
-away, and what it would be told is not worth the memory of the gateway.
+A request is queued by one append. Requests that come while the queue is full are dropped and counted: the collector is
+then slow or unreachable, and its spans are not worth the gateway's memory.
 """
 
 import threading
@@ -15,38 +15,39 @@ from proxy.tracing.span_values import FinishedRequest
 
 MOST_QUEUED: Final = 2048
 MOST_CHARACTERS: Final = 16 * 2**20
-"""Requests that wait, and characters of prompts and answers in them."""
+"""Requests that wait, and characters of prompts and responses in them."""
 
 MOST_AT_ONCE: Final = 256
-"""Requests in one export: encoding them takes several ms, in turns with the event loop's thread."""
+"""Requests in one export: encoding them takes several ms, in alternation with the event loop's thread."""
 
 EXPORT_EVERY: Final = 1.0
-"""Seconds for which requests are collected, unless there are MOST_AT_ONCE sooner."""
+"""Seconds for which requests are collected, unless MOST_AT_ONCE requests come sooner."""
 
 
 class Exporter(Protocol):
-    """Sends what has been collected. Called in one thread, and may block for as long as one export may take."""
+    """Sends the collected requests. It is called in one thread, and may block for as long as one export may take."""
 
     def export(self, requests: Sequence[FinishedRequest]) -> str | None:
-        """Send the spans of requests; return why they were not taken, in our own words."""
+        """Send the spans of requests; return why they were not accepted, in the gateway's own words, `None` if they
+        were."""
 
     def export_metrics(self) -> str | None:
-        """Send the metrics; return why they were not taken."""
+        """Send the metrics; return why they were not accepted, `None` if they were."""
 
     def metrics_due(self) -> bool:
-        """Return whether the metrics have not been sent for long."""
+        """Return whether it is time to send the metrics again."""
 
-    def hurry(self) -> None:
-        """Repeat nothing from now on: the end has come. Called in any thread."""
+    def stop_repeating(self) -> None:
+        """Repeat nothing from now on, because the process ends. Called in any thread."""
 
     def close(self) -> str | None:
-        """Send the metrics for the last time where there are some, and close the connection; return why they were not
-        taken."""
+        """Send the metrics for the last time if there are any, and close the connection; return why they were not
+        accepted."""
 
 
 class ExportState:
-    """What became of the requests, over all exporters of a process. `overflowed` is counted on the event loop's thread,
-    the others in those of the exporters."""
+    """The counts of exported and lost requests, over all exporters of a process. `overflowed` is counted on the event
+    loop's thread, the others in the threads of the exporters."""
 
     def __init__(self) -> None:
         self.exported = 0
@@ -57,22 +58,22 @@ class ExportState:
 
     @property
     def dropped(self) -> int:
-        """The requests whose spans nobody got."""
+        """The requests whose spans were not delivered."""
         return self.overflowed + self.lost
 
     def sent(self, count: int) -> None:
-        """Count requests whose spans the collector took."""
+        """Count requests whose spans the collector accepted."""
         with self._counting:
             self.exported += count
 
     def failed(self, count: int) -> None:
-        """Count an export of so many requests that failed."""
+        """Count a failed export of `count` requests."""
         with self._counting:
             self.failures += 1
             self.lost += count
 
     def left(self, count: int) -> None:
-        """Count requests for which there was no time at the end."""
+        """Count requests that could not be sent in time at the end."""
         with self._counting:
             self.lost += count
 
@@ -82,8 +83,8 @@ METRICS: Final = "metrics"
 
 
 class ExportQueue:
-    """The queue and the thread of one exporter. `changed` is called in the thread when exports begin to fail, with what
-    is exported and why it fails, and when they succeed again, with None."""
+    """The queue and the thread of one exporter. `changed` is called in the thread: when exports begin to fail, with the
+    kind of export and the reason, and when they succeed again, with `None`."""
 
     def __init__(self, exporter: Exporter, state: ExportState, changed: Callable[[str, str | None], None]) -> None:
         self._exporter = exporter
@@ -103,7 +104,7 @@ class ExportQueue:
         self._thread.start()
 
     def put(self, request: FinishedRequest) -> None:
-        """Take a request, or count it as dropped. To be called on the event loop's thread alone."""
+        """Queue a request, or count it as dropped. Call it only on the event loop's thread."""
         waiting, size = self._waiting, _characters(request) if request.notes.keeps_content else 0
         if len(waiting) >= MOST_QUEUED or (size and self._characters - self._taken_characters + size > MOST_CHARACTERS):
             self._state.overflowed += 1
@@ -114,16 +115,16 @@ class ExportQueue:
             self._wake.set()
 
     def end(self, within: float) -> None:
-        """Let the thread send what is there, for so many seconds at most and one export more, and end. Returns at
-        once."""
+        """Let the thread send the waiting requests, for at most `within` seconds and one more export, and end. Returns
+        at once."""
         self._deadline = time.monotonic() + within
         self._ending = True
-        self._exporter.hurry()
+        self._exporter.stop_repeating()
         self._wake.set()
 
     def join(self, timeout: float) -> bool:
-        """Wait until the thread has ended, for so many seconds at most, and return whether it has; it does not keep the
-        process from ending."""
+        """Wait at most `timeout` seconds until the thread has ended, and return whether it has. The thread does not
+        keep the process from ending."""
         self._thread.join(timeout)
         return not self._thread.is_alive()
 
@@ -139,7 +140,7 @@ class ExportQueue:
         self._tried(self._exporter.close)
 
     def _drain(self) -> None:
-        """Export what waits, in parts."""
+        """Export the waiting requests in batches."""
         while self._waiting and not (self._ending and time.monotonic() > self._deadline):
             batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST_AT_ONCE))]
             self._taken_characters += sum(map(_characters, batch))
@@ -151,7 +152,7 @@ class ExportQueue:
     def _tried(self, export: Callable[[], str | None]) -> str | None:
         try:
             return export()
-        except Exception as error:  # a fault of ours or of the library's must not end the thread
+        except Exception as error:  # a fault of the gateway or of the library must not end the thread
             return f"a fault ({type(error).__name__})"
 
     def _report(self, what: str, trouble: str | None, requests: int) -> None:

@@ -1,8 +1,8 @@
 """Counts finished requests in the metrics that are sent by OTLP, under OpenTelemetry's names for generative AI
 (`proxy.tracing.metric_names`).
 
-Rows are plain numbers, changed on the event loop's thread alone and copied by whoever sends them, as those of
-`proxy.telemetry.instruments`.
+Rows are plain numbers, as in `proxy.telemetry.instruments`: they are changed only on the event loop's thread, and
+copied before they are sent.
 """
 
 import math
@@ -18,20 +18,20 @@ from proxy.tracing.metric_names import OPERATION, SHAPES, Labels, Names, Quantit
 from proxy.tracing.semantic_conventions import GENERATING, OTHER_OPERATION, CalledDeployments, operation_of
 
 MOST_SERIES: Final = 1000
-"""Combinations of labels; more are not counted here."""
+"""Combinations of labels; further ones are not counted here."""
 
 _PARTS: Final = (
     (Quantity.CACHE_READ, "prompt_details", "cached_tokens"),
     (Quantity.CACHE_WRITE, "prompt_details", "cache_write_tokens"),
     (Quantity.REASONING, "completion_details", "reasoning_tokens"),
 )
-"""Parts of a usage that are counted by themselves, if the vendor reported them."""
+"""Parts of a usage that are counted separately, if the vendor reported them."""
 
 
 @dataclass(frozen=True, slots=True)
 class HistogramValues:
-    """One series: how many observations are in each bucket and beyond the last, the least and the largest of them, and
-    their sum. A counter has its sum alone."""
+    """One series: the observations in each bucket and beyond the last, the smallest and the largest of them, and their
+    sum. A counter only has its sum."""
 
     name: str
     labels: Labels
@@ -60,7 +60,7 @@ class GenAiMetrics:
         self._table = deployments.by_label
 
     def add(self, record: RequestRecord, method: str) -> None:
-        """Count a request for which a deployment was asked."""
+        """Count a request for which a deployment was called."""
         if not record.attempts:
             return
         label = record.attempts[-1].deployment
@@ -91,13 +91,13 @@ class GenAiMetrics:
                 self._observe(quantity, labels, count)
 
     def values(self) -> Iterator[HistogramValues]:
-        """Yield every series as it is now. May be called in any thread."""
+        """Yield every series with its current values. May be called in any thread."""
         for (name, labels), row in self._rows.copy().items():
             *counts, least, most, total = row.copy()
             yield HistogramValues(name, labels, tuple(map(int, counts)), least, most, total)
 
     def _observe(self, quantity: Quantity, labels: Labels, value: float, times: int = 1) -> None:
-        """Add a value, so many times, to each metric that a quantity has."""
+        """Add a value `times` times to each metric of a quantity."""
         for name, more in self._names.get(quantity, ()):
             key = (name, (*labels, *more) if more else labels)
             row = self._rows.get(key)

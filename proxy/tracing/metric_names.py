@@ -1,9 +1,9 @@
-"""The histograms and counters that are sent by OTLP, under the names of OpenTelemetry's conventions for generative AI:
-all names in one table, by the setting `server.tracing.metric_names`.
+"""The histograms and counters that are sent by OTLP, under the names of OpenTelemetry's conventions for generative AI,
+by the setting `server.tracing.metric_names`.
 
-Sources: semantic-conventions 1.41, the last with these metrics, for `operation`: dashboards know its names and buckets.
-semantic-conventions-genai (migration guide of November 2026, unreleased) for `inference`: there the durations of
-inference have names of their own, and tokens are counters and histograms without a type among their labels.
+Sources: for `operation`, semantic-conventions 1.41, the last version with these metrics, whose names and buckets
+dashboards know. For `inference`, semantic-conventions-genai (migration guide of November 2026, unreleased): there the
+durations of inference have their own names, and tokens are counters and histograms without a type label.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,8 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Quantity(Enum):
-    """The measured quantities of a request. INFERENCE and OTHER are durations, of text generation and of all else."""
+    """The measured quantities of a request. INFERENCE is the duration of text generation, OTHER the duration of any
+    other request."""
 
     INFERENCE = "inference"
     OTHER = "other"
@@ -30,7 +31,7 @@ class Quantity(Enum):
 
 
 class MetricSeries(NamedTuple):
-    """A metric that a quantity adds to, with the labels that it adds there."""
+    """A metric that a quantity adds to, with the labels that it adds."""
 
     name: str
     labels: Labels = ()
@@ -38,7 +39,7 @@ class MetricSeries(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MetricShape:
-    """A metric: its unit, its meaning, and the bounds of its buckets; a counter has none."""
+    """A metric: its unit, its meaning, and the bounds of its buckets; a counter has no bounds."""
 
     unit: str
     text: str
@@ -113,4 +114,4 @@ BY_SETTING: Final[Mapping[str, Names]] = {
     "inference": INFERENCE,
     "both": {each: tuple(dict.fromkeys((*OPERATION.get(each, ()), *INFERENCE.get(each, ())))) for each in Quantity},
 }
-"""By the word of the setting; `both` is for the release in which dashboards change."""
+"""The names for each value of the setting; `both` is for the release in which dashboards change."""

@@ -1,10 +1,10 @@
-"""Spans and metrics by OTLP over HTTP, through OpenTelemetry's own SDK (1.45): the only user of the library. It takes
-0.3 s to load, and this module is loaded when a table asks for it.
+"""Exports spans and metrics by OTLP over HTTP with OpenTelemetry's own SDK (1.45). Only this module uses the library.
+Loading it takes 0.3 s, so this module is loaded only if the configuration enables tracing.
 
-The SDK's types and its encoder of metrics are used, its tracers, processors and exporters are not: spans are made after
-the fact, in a thread, of a request's record, and written as bytes at once (`proxy.tracing.span_bytes`), in 20 us a
-request where the SDK's own spans and their encoder take 100. A batch that is encoded in one go would hold the
-interpreter's lock, and the event loop with it.
+The SDK's types and its encoder of metrics are used; its tracers, processors and exporters are not. Spans are built from
+the record of a finished request, in a thread, and directly written as bytes (`proxy.tracing.span_bytes`), in 20 us a
+request; the SDK's spans and their encoder take 100 us. Encoding a complete batch without a pause would hold the
+interpreter's lock, and block the event loop.
 """
 
 import os
@@ -46,14 +46,14 @@ METRICS_EVERY: Final = 30.0
 SCOPE: Final = "dragoman"
 _NANO: Final = 1_000_000_000
 
-BREATH: Final = 0.0001
-AT_ONCE: Final = 32
-"""Seconds between so many requests that are encoded, in which the event loop's thread gets the interpreter's lock.
-Without a pause this thread would take it back before the other one has woken."""
+LOCK_PAUSE: Final = 0.0001
+REQUESTS_PER_PAUSE: Final = 32
+"""Seconds of a pause after so many encoded requests, in which the event loop's thread gets the interpreter's lock.
+Without a pause, this thread would take the lock back before the other one has woken."""
 
 
 class OtlpExporter:
-    """See proxy.tracing.export_queue.Exporter."""
+    """Exports to the collector of the configuration, as described by `proxy.tracing.export_queue.Exporter`."""
 
     def __init__(
         self,
@@ -67,45 +67,45 @@ class OtlpExporter:
         self._deployments = deployments
         self._resource = resource_of(settings, worker)
         self._metrics = metrics
-        self._from = resource_bytes(cast(Mapping[str, NoteValue], self._resource.attributes))
+        self._resource_bytes = resource_bytes(cast(Mapping[str, NoteValue], self._resource.attributes))
         self._scope = scope_bytes(SCOPE, VERSION)
         self._sent_metrics = time.monotonic()
 
     def export(self, requests: Sequence[FinishedRequest]) -> str | None:
-        """See Exporter."""
+        """Send the spans of requests; return why they were not accepted, `None` if they were."""
         spans: list[bytes] = []
         for number, request in enumerate(requests, 1):
             spans += map(span_bytes, spans_of(request, self._deployments))
-            if not number % AT_ONCE:
-                time.sleep(BREATH)
-        return self._link.post("/v1/traces", export_bytes(self._from, self._scope, spans))
+            if not number % REQUESTS_PER_PAUSE:
+                time.sleep(LOCK_PAUSE)
+        return self._link.post("/v1/traces", export_bytes(self._resource_bytes, self._scope, spans))
 
     def metrics_due(self) -> bool:
-        """See Exporter."""
+        """Return whether the last export of metrics was METRICS_EVERY seconds ago."""
         return self._metrics is not None and time.monotonic() - self._sent_metrics >= METRICS_EVERY
 
     def export_metrics(self) -> str | None:
-        """See Exporter."""
+        """Send the metrics; return why they were not accepted, `None` if they were."""
         self._sent_metrics = time.monotonic()
         if self._metrics is None:
             return None
         data = encode_metrics(metrics_data(self._metrics, self._resource))
         return self._link.post("/v1/metrics", data.SerializeToString())
 
-    def hurry(self) -> None:
-        """See Exporter."""
-        self._link.hurry()
+    def stop_repeating(self) -> None:
+        """Repeat nothing from now on."""
+        self._link.stop_repeating()
 
     def close(self) -> str | None:
-        """See Exporter."""
+        """Send the metrics for the last time, and close the connection."""
         trouble = self.export_metrics()
         self._link.close()
         return trouble
 
 
 def resource_of(settings: TracingSection, worker: int | None = None) -> Resource:
-    """Return what all spans of this process come from; what the table says comes before. `worker` is its number among
-    the workers of a gateway that has several."""
+    """Return the origin of all spans of this process; attributes of the configuration take precedence. `worker` is its
+    number among the workers of a gateway with several workers."""
     own: dict[str, str | int] = {
         "service.name": settings.service_name,
         "service.version": VERSION,
@@ -121,7 +121,7 @@ def resource_of(settings: TracingSection, worker: int | None = None) -> Resource
 
 
 def metrics_data(metrics: GenAiMetrics, resource: Resource) -> MetricsData:
-    """Return the histograms and counters as they are now, counted since the gateway began to count."""
+    """Return the current histograms and counters, counted since the gateway began to count."""
     scope = ScopeMetrics(InstrumentationScope(SCOPE, VERSION), [*_series(metrics)], "")
     return MetricsData([ResourceMetrics(resource, [scope], "")])
 

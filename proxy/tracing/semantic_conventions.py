@@ -1,8 +1,7 @@
-"""The words of OpenTelemetry's conventions for generative AI for what the gateway knows: operations by their paths,
-providers by their profiles.
+"""The values of OpenTelemetry's conventions for generative AI: operations by their paths, providers by their profiles.
 
-Source: the registry of semantic-conventions-genai (`gen_ai.operation.name`, `gen_ai.provider.name`), November 2026.
-What has no word there keeps its own.
+Source: the registry of semantic-conventions-genai (`gen_ai.operation.name`, `gen_ai.provider.name`), November 2026. A
+name that the registry lacks stays unchanged.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,7 +26,7 @@ GENERATING: Final = frozenset({OPERATIONS[Operation.CHAT], OPERATIONS[Operation.
 """The operations that the conventions call inference."""
 
 OTHER_OPERATION: Final = "request"
-"""Whatever asks no model: lists of models, stored responses, usage."""
+"""The operation of requests that call no model: lists of models, stored responses, usage."""
 
 PROVIDERS: Final[Mapping[str, str]] = {
     "azure": "azure.ai.openai",
@@ -51,14 +50,14 @@ PROVIDERS: Final[Mapping[str, str]] = {
     "tgi_native": "tgi",
     "sglang_native": "sglang",
 }
-"""By the profile's name; others are their own."""
+"""The providers by the name of the profile; other profiles are their own provider."""
 
 _PORTS: Final = {"http": 80, "https": 443}
 
 
 class CalledDeployment(NamedTuple):
-    """What spans and metrics say of a deployment. `model` is the vendor's name, empty where each request has its own;
-    without an `address` (the built-in mock) nothing was called over a network."""
+    """The facts about a deployment in spans and metrics. `model` is the vendor's name, empty if each request has its
+    own. Without an `address` (the built-in mock) nothing was called over a network."""
 
     provider: str
     model: str
@@ -67,12 +66,12 @@ class CalledDeployment(NamedTuple):
 
 
 UNKNOWN_DEPLOYMENT: Final = CalledDeployment("_OTHER", "", "", None)
-"""One that a reload has removed meanwhile."""
+"""A deployment that a reload has removed meanwhile."""
 
 
 @dataclass(slots=True, eq=False)
 class CalledDeployments:
-    """The deployments of the table in force by their labels."""
+    """The deployments of the current configuration by their labels."""
 
     by_label: Mapping[str, CalledDeployment] = field(default_factory=dict)
 
@@ -82,7 +81,7 @@ class CalledDeployments:
 
 
 def called_deployments(targets: Iterable[Target]) -> Mapping[str, CalledDeployment]:
-    """Return the deployments of a table by their labels."""
+    """Return the deployments of a configuration by their labels."""
     return {target.label: _called(target) for target in targets}
 
 
@@ -95,7 +94,7 @@ def _called(target: Target) -> CalledDeployment:
 
 
 def operation_of(path: str, method: str) -> str:
-    """Return what a request for a path asks for."""
+    """Return the operation of a request for a path."""
     match = PATHS.get(path) or PATHS.get("/" + "/".join(filter(None, path.split("/"))))
     action = None if match is None else match.methods.get(method)
     return OTHER_OPERATION if action is None else OPERATIONS.get(action, OTHER_OPERATION)

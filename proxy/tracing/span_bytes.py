@@ -1,10 +1,10 @@
-"""Spans as they are on the wire: the bytes of OTLP's protobuf messages, written without the messages.
+"""Spans in their wire format: the bytes of OTLP's protobuf messages, written without message objects.
 
-An object for each span, attribute and value, filled and then written, costs three times as much as the bytes, and what
-many spans have in common would be written anew for each.
+An object for each span, attribute and value, filled and then written, costs three times as much as the bytes. Also, the
+common parts of many spans would be written anew for each.
 
 Sources: opentelemetry-proto 1.x (trace.proto, common.proto, resource.proto, trace_service.proto) for the numbers of the
-fields; one that is absent has its default.
+fields; an absent field has its default.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,8 +20,8 @@ _KINDS: Final = {Side.SERVER: b"\x30\x02", Side.CLIENT: b"\x30\x03"}
 
 _HAS_IS_REMOTE: Final = 0x100
 _IS_REMOTE: Final = 0x200
-"""Flags of a span besides those of its trace (SpanFlags): whether its parent is another process's is known, and is
-so."""
+"""Flags of a span in addition to the flags of its trace (SpanFlags): whether it is known that the parent belongs to
+another process, and whether it does."""
 
 _TIMES: Final = Struct("<BQBQ").pack
 _TIME: Final = Struct("<BQ").pack
@@ -33,47 +33,48 @@ _FLAGS_FIELD: Final = 0x0185
 _FAILED: Final = b"\x18\x02"
 
 
-def attributes(said: Mapping[str, NoteValue], tag: bytes = b"\x4a") -> bytes:
-    """Return attributes as fields of a span; those of a resource have another tag. All texts are valid UTF-8."""
+def attribute_fields(attributes: Mapping[str, NoteValue], tag: bytes = b"\x4a") -> bytes:
+    """Return attributes as fields of a span; the attributes of a resource have another tag. All texts are valid
+    UTF-8."""
     parts: list[bytes] = []
-    small = SMALL  # `varint` without its call, of which a request would have thirty
-    for name, value in said.items():
+    small = SMALL  # avoids about thirty calls of `varint` for each request
+    for name, value in attributes.items():
         if isinstance(value, str):
             text = value.encode()
             length = len(text)
-            told = b"\x0a" + (small[length] if length < LIMIT else varint(length)) + text
+            encoded = b"\x0a" + (small[length] if length < LIMIT else varint(length)) + text
         elif isinstance(value, bool):
-            told = b"\x10\x01" if value else b"\x10\x00"
+            encoded = b"\x10\x01" if value else b"\x10\x00"
         elif isinstance(value, int):
-            told = b"\x18" + varint(value)
+            encoded = b"\x18" + varint(value)
         elif isinstance(value, float):
-            told = _DOUBLE(0x21, value)
+            encoded = _DOUBLE(0x21, value)
         else:
-            told = field(b"\x2a", b"".join([field(b"\x0a", field(b"\x0a", each.encode())) for each in value]))
+            encoded = field(b"\x2a", b"".join([field(b"\x0a", field(b"\x0a", each.encode())) for each in value]))
         key = _key(name)
-        length = len(told)
+        length = len(encoded)
         size = small[length] if length < LIMIT else varint(length)
         length += len(key) + len(size)
-        parts += tag, (small[length] if length < LIMIT else varint(length)), key, size, told
+        parts += tag, (small[length] if length < LIMIT else varint(length)), key, size, encoded
     return b"".join(parts)
 
 
 @lru_cache(maxsize=MOST_LABELS)
 def _key(name: str) -> bytes:
-    """Return the name of an attribute, up to the length of its value."""
+    """Return the name of an attribute as bytes, up to the length of its value."""
     return field(b"\x0a", name.encode()) + b"\x12"
 
 
 @lru_cache(maxsize=MOST_LABELS)
 def _common(labels: SpanLabels) -> bytes:
-    """Return what many spans have in common."""
-    return field(b"\x2a", labels.name.encode()) + _KINDS[labels.side] + attributes(labels.said)
+    """Return the bytes that many spans have in common."""
+    return field(b"\x2a", labels.name.encode()) + _KINDS[labels.side] + attribute_fields(labels.attributes)
 
 
 @lru_cache(maxsize=1)
 def _counts(counts: SpanCounts) -> bytes:
-    """Return what the two spans have in common that follow each other."""
-    return attributes(counts.said)
+    """Return the bytes that two consecutive spans have in common."""
+    return attribute_fields(counts.attributes)
 
 
 def span_bytes(values: SpanValues) -> bytes:
@@ -87,7 +88,7 @@ def span_bytes(values: SpanValues) -> bytes:
         parts += b"\x22\x08", values.parent_id.to_bytes(8, "big")
         if values.remote:
             flags |= _IS_REMOTE
-    parts += _common(values.labels), _TIMES(_START, values.start, _END, values.end), attributes(values.own)
+    parts += _common(values.labels), _TIMES(_START, values.start, _END, values.end), attribute_fields(values.own)
     if values.counts is not None:
         parts.append(_counts(values.counts))
     for event in values.events:
@@ -104,11 +105,11 @@ def export_bytes(resource: bytes, scope: bytes, spans: Iterable[bytes]) -> bytes
     return field(b"\x0a", resource + field(b"\x12", scope + b"".join(spans)))
 
 
-def resource_bytes(said: Mapping[str, NoteValue]) -> bytes:
-    """Return what the spans of a process come from."""
-    return field(b"\x0a", attributes(said, b"\x0a"))
+def resource_bytes(attributes: Mapping[str, NoteValue]) -> bytes:
+    """Return the origin of the spans of a process."""
+    return field(b"\x0a", attribute_fields(attributes, b"\x0a"))
 
 
 def scope_bytes(name: str, version: str) -> bytes:
-    """Return which program wrote the spans."""
+    """Return the program that wrote the spans, as bytes."""
     return field(b"\x0a", field(b"\x0a", name.encode()) + field(b"\x12", version.encode()))

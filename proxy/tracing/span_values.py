@@ -1,9 +1,9 @@
-"""The spans of one finished request as plain values: one for the request, and one for each attempt below it.
+"""The spans of one finished request as plain values: one for the request, and one for each of its attempts.
 
 Pure. Sources: OpenTelemetry's conventions for generative AI (semantic-conventions-genai, client inference, November
-2026; still in development) for `gen_ai.*`, its conventions for HTTP spans and for errors for the rest; what is the
-gateway's own begins with `dragoman.`. Never a key, and no text of a prompt, an answer or an error unless the table
-allows it.
+2026; still in development) for `gen_ai.*`, its conventions for HTTP spans and for errors for the others. Attributes of
+the gateway begin with `dragoman.`. A span never contains a key, and contains no text of a prompt, a response or an
+error unless the configuration allows it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,26 +20,26 @@ from proxy.trace_context import NoteValue, SampledTrace, SpanNotes
 from proxy.tracing.semantic_conventions import OTHER_OPERATION, CalledDeployment, CalledDeployments, operation_of
 
 MOST_TEXT: Final = 256
-"""Characters of what a client chose: its path and its model."""
+"""Characters of values that a client chose: its path and its model."""
 
 FIRST_CONTENT: Final = "gen_ai.first_content"
-"""The event at which the content of a streamed answer began."""
+"""The event at which the content of a streamed response began."""
 
 _FAULTLESS: Final[frozenset[Outcome]] = frozenset({"ok", "client_error", "client_gone", "denied", "limited"})
-"""Outcomes that are no error of the gateway's: those of clients, and what the operator wanted."""
+"""Outcomes that are no errors of the gateway: errors of clients, and refusals that the operator configured."""
 
 _NANO: Final = 1_000_000_000
 
 
 class Side(Enum):
-    """Which side of a call a span is: the gateway answers a request, and makes an attempt."""
+    """The side of a call: the gateway is the server of a request, and the client of an attempt."""
 
     SERVER = "server"
     CLIENT = "client"
 
 
 class SpanEvent(NamedTuple):
-    """Something that happened at a moment, in nanoseconds since 1970."""
+    """An event at a time in nanoseconds since 1970."""
 
     name: str
     time: int
@@ -47,23 +47,23 @@ class SpanEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpanLabels:
-    """What is the same in many spans, which share this object: it is written once. `said` are attributes."""
+    """Labels that many spans share. They share this object, so it is written once. `attributes` are its attributes."""
 
     name: str
     side: Side
-    said: Mapping[str, NoteValue]
+    attributes: Mapping[str, NoteValue]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpanCounts:
-    """Attributes that are the same in two spans of one request, which share this object: they are written once."""
+    """Attributes that two spans of one request share. They share this object, so it is written once."""
 
-    said: Mapping[str, NoteValue]
+    attributes: Mapping[str, NoteValue]
 
 
 class SpanValues(NamedTuple):
-    """One span. Times are in nanoseconds since 1970; `parent_id` is 0 for the first of a trace, `remote` says that the
-    parent is another process's span. `own` are the attributes besides its `labels` and `counts`."""
+    """One span. Times are in nanoseconds since 1970. `parent_id` is 0 for the first span of a trace; `remote` is true
+    if the parent is a span of another process. `own` are the attributes that are not in its `labels` and `counts`."""
 
     labels: SpanLabels
     trace: SampledTrace
@@ -80,24 +80,24 @@ class SpanValues(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the span."""
         return self.labels.name
 
     @property
     def side(self) -> Side:
-        """Its side of the call."""
+        """The side of the call."""
         return self.labels.side
 
     @property
     def attributes(self) -> Mapping[str, NoteValue]:
-        """All of its attributes."""
-        counts = {} if self.counts is None else self.counts.said
-        return {**self.labels.said, **self.own, **counts}
+        """All attributes of the span."""
+        counts = {} if self.counts is None else self.counts.attributes
+        return {**self.labels.attributes, **self.own, **counts}
 
 
 class FinishedRequest(NamedTuple):
-    """A request that has ended, with its trace and the notes of it, what it cost, and how far the loop's clock is
-    behind unix seconds."""
+    """A request that has ended, with its trace and its notes, its cost in USD, and the offset in seconds from the
+    loop's clock to unix time."""
 
     record: RequestRecord
     trace: SampledTrace
@@ -108,7 +108,7 @@ class FinishedRequest(NamedTuple):
 
 def spans_of(request: FinishedRequest, deployments: CalledDeployments) -> Iterator[SpanValues]:
     """Yield the spans of a sampled request; `deployments` are the deployments of the configuration. The request's span
-    counts the tokens of all its calls, as the log does; the span of the answering attempt counts the tokens of its
+    counts the tokens of all its calls, as the log does; the span of the successful attempt counts the tokens of its
     response."""
     record, trace = request.record, request.trace
     operation = operation_of(record.path, trace.method)
@@ -123,11 +123,11 @@ def spans_of(request: FinishedRequest, deployments: CalledDeployments) -> Iterat
 
 
 MOST_LABELS: Final = 1024
-"""Combinations of labels that are kept. Clients choose some of them, of MOST_TEXT characters each."""
+"""Combinations of labels that are cached. Clients choose some of the labels, of at most MOST_TEXT characters each."""
 
 
 class _RequestKind(NamedTuple):
-    """What many requests have in common. `entry` is the table's name of what was asked."""
+    """The attributes that many requests share. `entry` is the configuration's name for the requested model."""
 
     operation: str
     entry: str
@@ -148,7 +148,7 @@ class _RequestKind(NamedTuple):
 
 @lru_cache(maxsize=MOST_LABELS)
 def _request_labels(kind: _RequestKind) -> SpanLabels:
-    said: dict[str, NoteValue] = {
+    attributes: dict[str, NoteValue] = {
         "gen_ai.operation.name": kind.operation,
         "http.request.method": kind.method,
         "url.path": clean(kind.path),
@@ -159,16 +159,16 @@ def _request_labels(kind: _RequestKind) -> SpanLabels:
         "dragoman.attempts": kind.attempts,
     }
     if kind.operation != OTHER_OPERATION:
-        said["gen_ai.request.model"] = clean(kind.asked)
-        said["gen_ai.request.stream"] = kind.stream
+        attributes["gen_ai.request.model"] = clean(kind.asked)
+        attributes["gen_ai.request.stream"] = kind.stream
     if kind.called is not None:
-        said["gen_ai.provider.name"] = kind.called.provider
-        said["gen_ai.response.model"] = kind.model
-        said["dragoman.deployment"] = clean(kind.deployment)
+        attributes["gen_ai.provider.name"] = kind.called.provider
+        attributes["gen_ai.response.model"] = kind.model
+        attributes["dragoman.deployment"] = clean(kind.deployment)
     if kind.finish_reasons:
-        said["gen_ai.response.finish_reasons"] = [*kind.finish_reasons]
+        attributes["gen_ai.response.finish_reasons"] = [*kind.finish_reasons]
     name = kind.operation if kind.entry == OTHER else f"{kind.operation} {kind.entry}"
-    return SpanLabels(name, Side.SERVER, said)
+    return SpanLabels(name, Side.SERVER, attributes)
 
 
 def _request_kind(request: FinishedRequest, operation: str, deployments: CalledDeployments) -> _RequestKind:
@@ -203,34 +203,37 @@ def _request_span(
 ) -> SpanValues:
     record, trace, notes = request.record, request.trace, request.notes
     labels = _request_labels(_request_kind(request, operation, deployments))
-    said: dict[str, NoteValue] = {"client.address": clean(record.client), "dragoman.request_id": record.request_id}
+    attributes: dict[str, NoteValue] = {
+        "client.address": clean(record.client),
+        "dragoman.request_id": record.request_id,
+    }
     for name, value in notes.params.items() if notes.params else ():
-        said[name] = clean(value) if isinstance(value, str) else value
+        attributes[name] = clean(value) if isinstance(value, str) else value
     if record.first_content is not None:
-        said["gen_ai.response.time_to_first_chunk"] = record.first_content - record.started
+        attributes["gen_ai.response.time_to_first_chunk"] = record.first_content - record.started
     if record.receipt is not None:
-        said.update(_receipt(record))
+        attributes.update(_receipt(record))
     if record.cache is not None:
-        said["dragoman.cache"] = record.cache.result
+        attributes["dragoman.cache"] = record.cache.result
     if record.emulated:
-        said["dragoman.emulated"] = [clean(name) for name in record.emulated]
+        attributes["dragoman.emulated"] = [clean(name) for name in record.emulated]
     if record.dropped:
-        said["dragoman.dropped"] = [clean(name) for name in record.dropped]
+        attributes["dragoman.dropped"] = [clean(name) for name in record.dropped]
     if request.cost is not None:
-        said["dragoman.cost_usd"] = request.cost
+        attributes["dragoman.cost_usd"] = request.cost
     if record.outcome != "ok":
-        said["error.type"] = record.code or record.outcome
+        attributes["error.type"] = record.code or record.outcome
     if notes.keeps_content:
-        said.update({name: value for name, value in _contents(notes) if value})
+        attributes.update({name: value for name, value in _contents(notes) if value})
     base = int(request.offset * _NANO)
     start, end = base + int(record.started * _NANO), base + int(record.finished * _NANO)
     failed = record.outcome not in _FAULTLESS
     ids = (trace.span_id, trace.parent_id, True)
-    return SpanValues(labels, trace, *ids, start, end, said, _first_content(record, base), failed, None, counts)
+    return SpanValues(labels, trace, *ids, start, end, attributes, _first_content(record, base), failed, None, counts)
 
 
 def _receipt(record: RequestRecord) -> Iterator[tuple[str, NoteValue]]:
-    """Yield the parts of the duration, in seconds. The attempts that gave no response have spans of their own."""
+    """Yield the parts of the duration, in seconds. Attempts without a response have their own spans."""
     for part in parts_of(record, record.finished):
         if part.attempt is None:
             yield f"dragoman.time.{part.name}", part.units / UNITS
@@ -253,7 +256,7 @@ def _counts(usage: Usage | None) -> SpanCounts | None:
 
 
 def _used(usage: Usage) -> Mapping[str, NoteValue]:
-    said: dict[str, NoteValue] = {
+    attributes: dict[str, NoteValue] = {
         "gen_ai.usage.input_tokens": usage.prompt_tokens,
         "gen_ai.usage.output_tokens": usage.completion_tokens,
     }
@@ -262,8 +265,8 @@ def _used(usage: Usage) -> Mapping[str, NoteValue]:
         (usage.completion_details, _COMPLETION_DETAILS),
     ):
         if details:
-            said.update({name: details[field] for field, name in names.items() if details.get(field) is not None})
-    return said
+            attributes.update({name: details[field] for field, name in names.items() if details.get(field) is not None})
+    return attributes
 
 
 def _contents(notes: SpanNotes) -> Iterator[tuple[str, NoteValue]]:
@@ -272,7 +275,7 @@ def _contents(notes: SpanNotes) -> Iterator[tuple[str, NoteValue]]:
 
 
 class _AttemptKind(NamedTuple):
-    """What many attempts have in common. `label` is the table's name of the deployment."""
+    """The attributes that many attempts share. `label` is the configuration's name of the deployment."""
 
     operation: str
     label: str
@@ -286,7 +289,7 @@ class _AttemptKind(NamedTuple):
 @lru_cache(maxsize=MOST_LABELS)
 def _attempt_labels(kind: _AttemptKind) -> SpanLabels:
     operation, label, called, model, deployment, number, status = kind
-    said: dict[str, NoteValue] = {
+    attributes: dict[str, NoteValue] = {
         "gen_ai.operation.name": operation,
         "gen_ai.provider.name": called.provider,
         "gen_ai.request.model": model,
@@ -294,12 +297,12 @@ def _attempt_labels(kind: _AttemptKind) -> SpanLabels:
         "dragoman.attempt": number,
     }
     if called.address:
-        said["server.address"] = called.address
-        said["server.port"] = called.port or 0
+        attributes["server.address"] = called.address
+        attributes["server.port"] = called.port or 0
     if status is not None:
-        said["http.response.status_code"] = status
-    # What the model is called may be the client's word under an entry for any model; the span's name is the table's.
-    return SpanLabels(f"{operation} {label.rpartition('/')[0]}", Side.CLIENT, said)
+        attributes["http.response.status_code"] = status
+    # The model's name may come from the client under a wildcard entry; the span's name comes from the configuration.
+    return SpanLabels(f"{operation} {label.rpartition('/')[0]}", Side.CLIENT, attributes)
 
 
 def _attempt_span(
@@ -314,32 +317,33 @@ def _attempt_span(
     of = operation, attempt.deployment, called, model_of(attempt, called), attempt.full_name[:MOST_TEXT]
     labels = _attempt_labels(_AttemptKind(*of, number, attempt.status))
     failed = attempt.outcome not in FAULTLESS
-    said = _failed(attempt) if failed or attempt.repeats or attempt.number else _NOTHING
+    attributes = _failed(attempt) if failed or attempt.repeats or attempt.number else _NOTHING
     message = clean(attempt.message) if request.notes.keeps_content and attempt.message else None
     base = int(request.offset * _NANO)
     start, end = base + int(attempt.started * _NANO), base + int((attempt.finished or record.finished) * _NANO)
     events = _first_content(record, base) if attempt is record.attempts[-1] else ()
     ids = (trace.span_id + number, trace.span_id, False)
-    return SpanValues(labels, trace, *ids, start, end, said, events, failed, message, counts)
+    return SpanValues(labels, trace, *ids, start, end, attributes, events, failed, message, counts)
 
 
 _NOTHING: Final[Mapping[str, NoteValue]] = {}
 
 
 def _failed(attempt: Attempt) -> Mapping[str, NoteValue]:
-    """Return the attributes of an attempt that failed, whose calls were repeated, or that ran beside another."""
-    said: dict[str, NoteValue] = {}
+    """Return the attributes of an attempt that failed, whose calls were repeated, or that ran concurrently with
+    another."""
+    attributes: dict[str, NoteValue] = {}
     if attempt.hedge:
-        said["dragoman.hedge"] = True
+        attributes["dragoman.hedge"] = True
     if attempt.outcome == SUPERSEDED:
-        said["dragoman.superseded"] = True
+        attributes["dragoman.superseded"] = True
     elif attempt.outcome != "ok":
-        said["error.type"] = attempt.outcome if attempt.cause is None else f"{attempt.outcome}.{attempt.cause}"
-        said["dragoman.maybe_executed"] = attempt.maybe_executed
+        attributes["error.type"] = attempt.outcome if attempt.cause is None else f"{attempt.outcome}.{attempt.cause}"
+        attributes["dragoman.maybe_executed"] = attempt.maybe_executed
     if attempt.repeats:
-        said["http.request.resend_count"] = len(attempt.repeats)
-        said["dragoman.repeats"] = [*attempt.repeats]
-    return said
+        attributes["http.request.resend_count"] = len(attempt.repeats)
+        attributes["dragoman.repeats"] = [*attempt.repeats]
+    return attributes
 
 
 def model_of(attempt: Attempt, called: CalledDeployment) -> str:
@@ -353,6 +357,6 @@ def _first_content(record: RequestRecord, base: int) -> tuple[SpanEvent, ...]:
 
 
 def clean(text: str) -> str:
-    """Return a text that is valid UTF-8, cut to MOST_TEXT: a client's bytes may not have been."""
+    """Return a text as valid UTF-8, cut to MOST_TEXT: a client's bytes may be invalid."""
     text = text[:MOST_TEXT]
     return text if text.isascii() else text.encode("utf-8", "replace").decode()

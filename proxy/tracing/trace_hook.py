@@ -1,23 +1,25 @@
-"""Tracing as hooks: the first begins the trace of a request and notes its parameters and its response; the second notes
-the texts of the prompt, once no other hook changes or refuses them."""
+"""Tracing as hooks. The first hook begins the trace of a request and records its parameters and its response. The
+second records the texts of the prompt, after all other hooks that change or refuse them."""
 
 from collections.abc import Awaitable
 
 from aiohttp import web
 
 from providers.completion import Completion
+from providers.target import Target
 from providers.unified_request import UnifiedRequest
 from proxy.hooks.request_hook import Q, RequestHook
 from proxy.hooks.team_hooks import TeamHooks
 from proxy.request_record import RequestRecord
 from proxy.telemetry.observer_guard import ObserverGuard
 from proxy.tracing.begin_trace import TraceStarter
-from proxy.tracing.trace_notes import note_answer, note_prompt, note_request, noted_stream
+from proxy.tracing.trace_notes import note_prompt, note_request, note_response, noted_stream
 from proxy.upstream.vendor_stream import Stream
 
 
 class TraceHook(RequestHook):
-    """Begins traces by `traces`, and notes the attributes of the spans of sampled requests. `guard` reports faults."""
+    """Begins traces with `traces`, and records the attributes of the spans of sampled requests. `guard` reports
+    faults."""
 
     __slots__ = ("_guard", "_traces")
 
@@ -35,29 +37,29 @@ class TraceHook(RequestHook):
             record.hook_lines = f"traceresponse: {record.sampled.text}\r\n"
 
     def parsed(self, record: RequestRecord, request: UnifiedRequest) -> None:
-        """Note the parameters of a request. See RequestHook."""
+        """Record the parameters of a request. See RequestHook."""
         if record.sampled is not None:
             self._guard.call("tracing", record.request_id, note_request, record.sampled.notes, request)
 
-    def answered(self, record: RequestRecord, completion: Completion) -> None:
-        """Note why the choices of a response ended, and its texts. See RequestHook."""
+    def answered(self, record: RequestRecord, completion: Completion, target: Target, *, long: bool) -> None:
+        """Record why the choices of a response ended, and its texts. See RequestHook."""
         if record.sampled is not None:
-            self._guard.call("tracing", record.request_id, note_answer, record.sampled.notes, completion.choices)
+            self._guard.call("tracing", record.request_id, note_response, record.sampled.notes, completion.choices)
 
-    def streamed(self, record: RequestRecord, stream: Stream) -> Stream:
-        """Note the texts of a stream as they come. See RequestHook."""
+    def streamed(self, record: RequestRecord, stream: Stream, target: Target) -> Stream:
+        """Record the texts of a stream while it arrives. See RequestHook."""
         if record.sampled is None:
             return stream
         return noted_stream(record.sampled.notes, stream, self._guard.of("tracing", record.request_id))
 
     def ended(self, record: RequestRecord, reason: str) -> None:
-        """Note why a choice ended. See RequestHook."""
+        """Record why a choice ended. See RequestHook."""
         if record.sampled is not None:
             self._guard.call("tracing", record.request_id, record.sampled.notes.ended, reason)
 
 
 class PromptTextsHook(RequestHook):
-    """Notes the texts of prompts in the spans of sampled requests. `guard` reports faults."""
+    """Records the texts of prompts in the spans of sampled requests. `guard` reports faults."""
 
     __slots__ = ("_guard",)
 
@@ -65,18 +67,18 @@ class PromptTextsHook(RequestHook):
         self._guard = guard
 
     def asked(self, record: RequestRecord, request: Q, *, heavy: bool) -> Awaitable[Q] | None:
-        """Note the texts of a request for text. See RequestHook."""
+        """Record the texts of a request for text. See RequestHook."""
         if record.sampled is not None and not record.aside and isinstance(request, UnifiedRequest):
             self._guard.call("tracing", record.request_id, note_prompt, record.sampled.notes, request)
         return None
 
 
 def attach_tracing(hooks: TeamHooks, guard: ObserverGuard, traces: TraceStarter | None) -> None:
-    """Trace the requests of all teams that begin from now on; `None` traces none."""
+    """Trace the requests of all teams that begin from now on; `None` switches tracing off."""
     if traces is None:
         hooks.attach("tracing", None)
         hooks.attach("prompt_texts", None)
         return
     first, texts = TraceHook(traces, guard), PromptTextsHook(guard) if traces.keeps_content else None
-    hooks.attach("tracing", lambda team: first)
-    hooks.attach("prompt_texts", lambda team: texts)
+    hooks.attach("tracing", lambda team, surface: first)
+    hooks.attach("prompt_texts", lambda team, surface: texts)

@@ -1,5 +1,5 @@
-"""What the span of a sampled request says besides the request's record: what was asked, why it ended, and the texts
-where the table allows them."""
+"""The content of the span of a sampled request that is not in the request's record: its parameters, the finish reasons,
+and its texts if the configuration allows them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from providers.completion import Choice, StreamEvent, Usage
 from providers.unified_request import UnifiedRequest
 from proxy.telemetry.observer_guard import OneGuard
 from proxy.trace_context import MAX_FINISH_REASONS, NoteValue, SpanNotes
-from proxy.tracing.content_messages import GatheredTexts, answer_json, prompt_json
+from proxy.tracing.content_messages import GatheredTexts, prompt_json, response_json
 from proxy.upstream.vendor_stream import Stream
 
 PARAMS: Final[Mapping[str, str]] = {
@@ -24,27 +24,27 @@ PARAMS: Final[Mapping[str, str]] = {
     "reasoning_effort": "gen_ai.request.reasoning.level",
 }
 """The attributes of a request's fields, by OpenTelemetry's conventions for generative AI (semantic-conventions-genai,
-November 2026). Not its stop sequences, which are texts of the client's."""
+November 2026). Stop sequences are left out, because they are texts of the client."""
 
 _WHOLE: Final = 2**63
 
 
 def note_request(notes: SpanNotes, request: UnifiedRequest) -> None:
-    """Note what a request asks for besides its texts."""
+    """Record the parameters of a request, without its texts."""
     found: dict[str, NoteValue] = {}
-    for field_name, asked in request.params.items():
+    for field_name, given in request.params.items():
         name = PARAMS.get(field_name)
         if name is not None:
-            # Most values are floats, which need no look.
-            value = asked if type(asked) is float else _plain(asked)
+            # Most values are floats, which need no check.
+            value = given if type(given) is float else _plain(given)
             if value is not None:
                 found[name] = value
     notes.params = found
 
 
 def note_prompt(notes: SpanNotes, request: UnifiedRequest) -> None:
-    """Note the texts of a request, where the table allows them. They have passed the guards:
-    what a guard took out of a request, or refused, is in no span."""
+    """Record the texts of a request, if the configuration allows them. They have passed the guards: a text that a guard
+    removed or refused is in no span."""
     if notes.keeps_content:
         notes.prompt = prompt_json(request.prompt)
 
@@ -56,25 +56,25 @@ def _plain(value: object) -> NoteValue | None:
     return value[:64] if isinstance(value, str) else None
 
 
-def note_answer(notes: SpanNotes, choices: Sequence[Choice]) -> None:
-    """Note why the choices of a whole answer ended."""
-    if len(choices) == 1:  # of nearly all; without a generator
+def note_response(notes: SpanNotes, choices: Sequence[Choice]) -> None:
+    """Record why the choices of a non-streaming response ended."""
+    if len(choices) == 1:  # nearly all responses; without a generator
         notes.finish_reasons = (choices[0].finish_reason,)
     else:
         notes.finish_reasons = tuple(choice.finish_reason for choice in choices[:MAX_FINISH_REASONS])
     if notes.keeps_content:
-        notes.answer = answer_json(choices)
+        notes.answer = response_json(choices)
 
 
 def noted_stream(notes: SpanNotes, stream: Stream, guard: OneGuard) -> Stream:
-    """Return the stream, whose texts are noted as they come if the config file allows it. Then each chunk is read by
-    itself, which costs the gateway as much again. `guard` reports a fault in that."""
+    """Return the stream; if the config file allows it, its texts are recorded while they arrive. Each chunk is then
+    read separately, which doubles the cost in the gateway. `guard` reports a fault of the recording."""
     return NotedStream(stream, notes, guard) if notes.keeps_content else stream
 
 
 @dataclass(slots=True, eq=False)
 class NotedStream:
-    """A stream whose texts are noted until a fault in that. See `proxy.upstream.vendor_stream.Stream`."""
+    """A stream whose texts are recorded until a fault in the recording. See `proxy.upstream.vendor_stream.Stream`."""
 
     _stream: Stream
     _notes: SpanNotes
@@ -83,31 +83,31 @@ class NotedStream:
 
     @property
     def over(self) -> bool:
-        """See Stream."""
+        """Whether the stream has ended. See Stream."""
         return self._stream.over
 
     def first(self) -> Iterator[StreamEvent]:
-        """See Stream."""
+        """Yield the first events. See Stream."""
         return self._noted(self._stream.first())
 
     async def wait(self) -> None:
-        """See Stream."""
+        """Wait for further events. See Stream."""
         await self._stream.wait()
 
     def take(self) -> Iterator[StreamEvent]:
-        """See Stream."""
+        """Yield the events that have arrived. See Stream."""
         return self._noted(self._stream.take())
 
     def conclude(self) -> Iterator[StreamEvent]:
-        """See Stream."""
+        """Yield the last events. See Stream."""
         return self._noted(self._stream.conclude())
 
     async def finish(self) -> None:
-        """See Stream."""
+        """Finish the stream. See Stream."""
         await self._stream.finish()
 
     def close(self) -> None:
-        """See Stream."""
+        """Close the stream. See Stream."""
         self._stream.close()
 
     def _noted(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:

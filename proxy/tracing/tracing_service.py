@@ -1,8 +1,8 @@
-"""Tracing in a process that serves: which trace a request is part of, and where it goes when it has ended.
+"""Tracing in a process that serves: chooses the trace of each request, and exports it when the request has ended.
 
-Nothing here waits for a collector. Where the table has no `server.tracing`, a request has no hook of it. Where it has,
-one that is not sampled costs ten calls more (of 308), one that is sampled sixteen on the loop's thread and 20 to
-25 us on the exporter's (`python -m tests.bench.tracing`).
+Nothing here waits for a collector. If the configuration has no `server.tracing`, a request has no tracing hook. If it
+has, a request that is not sampled costs ten more calls (of 308). A sampled one costs sixteen on the loop's thread and
+20 to 25 us on the exporter's (`python -m tests.bench.tracing`).
 """
 
 import asyncio
@@ -26,19 +26,19 @@ from proxy.tracing.metric_names import BY_SETTING
 from proxy.tracing.semantic_conventions import CalledDeployments, called_deployments
 from proxy.tracing.span_values import FinishedRequest
 
-FLUSH: Final = 3.0
+FLUSH_TIMEOUT: Final = 3.0
 """Seconds that the end of the process waits for the last exports."""
 
 ExporterMaker = Callable[[TracingSection, CalledDeployments, GenAiMetrics | None], Exporter]
 
 
 TraceSetter = Callable[[TraceStarter | None], None]
-"""Lets the traces of requests be begun from now on; `None`: requests are not traced."""
+"""Sets the starter of the traces of requests from now on; `None` means that requests are not traced."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Running:
-    """What one table's settings have set up."""
+    """The queue and the metrics of one configuration's settings."""
 
     settings: TracingSection
     queue: ExportQueue
@@ -46,8 +46,8 @@ class _Running:
 
 
 class TracingService:
-    """The traces of a process. `set_traces` takes what begins them, `worker` is the number of the process among the
-    workers of a gateway that has several. To be used on the event loop's thread."""
+    """The traces of a process. `set_traces` receives the starter of traces; `worker` is the number of the process among
+    the workers of a gateway with several workers. Use it on the event loop's thread."""
 
     def __init__(self, set_traces: TraceSetter, make: ExporterMaker | None = None, worker: int | None = None) -> None:
         self.state = ExportState()
@@ -60,7 +60,8 @@ class TracingService:
         self._log = logging.getLogger("dragoman")
 
     async def use(self, settings: TracingSection | None, snapshot: Snapshot) -> None:
-        """Trace as a table says from now on. What has been collected for another collector is still sent there."""
+        """Trace by the settings of a configuration from now on. Requests collected for a previous collector are still
+        sent there."""
         self._called.by_label = called_deployments(snapshot.targets())
         before = self._running
         if settings == (None if before is None else before.settings):
@@ -73,7 +74,7 @@ class TracingService:
             before.queue.end(before.settings.timeout)
 
     def finished(self, record: RequestRecord, cost: float | None) -> None:
-        """Take a request that has ended. Only appends to a queue, and counts."""
+        """Queue a request that has ended. It only appends to a queue, and counts."""
         running, trace = self._running, record.trace
         if running is None or trace is None:
             return
@@ -83,16 +84,16 @@ class TracingService:
             running.queue.put(FinishedRequest(record, sampled, sampled.notes, cost, time.time() - self._now()))
 
     async def aclose(self) -> None:
-        """Send what is left, for FLUSH seconds at most."""
+        """Send the remaining requests, for at most FLUSH seconds."""
         running, self._running = self._running, None
         self._set_traces(None)
         if running is not None:
-            running.queue.end(FLUSH)
-            if not await asyncio.to_thread(running.queue.join, FLUSH):
-                self._log.warning("tracing: the collector is too slow; what it has not taken is lost")
+            running.queue.end(FLUSH_TIMEOUT)
+            if not await asyncio.to_thread(running.queue.join, FLUSH_TIMEOUT):
+                self._log.warning("tracing: the collector is too slow; requests that it has not accepted are lost")
 
     def families(self) -> Iterator[MetricFamily]:
-        """Yield what became of the spans; nothing where nobody has asked for tracing."""
+        """Yield the metrics of exports; nothing if tracing was never enabled."""
         if self._running is not None or self.state.exported or self.state.dropped:
             yield from export_families(self.state)()
 
@@ -100,8 +101,8 @@ class TracingService:
         names = BY_SETTING[settings.metric_names]
         metrics = GenAiMetrics(self._called, names) if settings.metrics == "on" else None
         if self._make is None:
-            if lack := extra_hint(OTEL, "tracing needs"):
-                self._log.error("nothing is traced: %s", lack)
+            if hint := extra_hint(OTEL, "tracing needs"):
+                self._log.error("nothing is traced: %s", hint)
                 return None
             self._make = await asyncio.to_thread(_load, self._worker)
         queue = ExportQueue(self._make(settings, self._called, metrics), self.state, self._changed)
@@ -117,18 +118,18 @@ class TracingService:
 
 
 def _load(worker: int | None) -> ExporterMaker:
-    # Loaded here, where a table asks for it: it takes 0.3 s.
+    # Imported here, only if the configuration enables tracing: it takes 0.3 s.
     from proxy.tracing.otlp_exporter import OtlpExporter
 
     return partial(OtlpExporter, worker=worker)
 
 
 def export_families(state: ExportState) -> Callable[[], Iterator[MetricFamily]]:
-    """Return what yields what became of the spans."""
+    """Return a function that yields the metrics of exports."""
 
     def families() -> Iterator[MetricFamily]:
-        yield _counter("tracing_exported", "Traced requests that the collector took.", state.exported)
-        yield _counter("tracing_dropped", "Traced requests whose spans nobody got.", state.dropped)
+        yield _counter("tracing_exported", "Traced requests that the collector accepted.", state.exported)
+        yield _counter("tracing_dropped", "Traced requests whose spans were lost.", state.dropped)
         yield _counter("tracing_export_failures", "Exports of spans or metrics that failed.", state.failures)
 
     return families

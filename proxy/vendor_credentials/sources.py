@@ -34,7 +34,7 @@ _REGION: Final = re.compile(r"\.([a-z]{2}(?:-[a-z]+)+-[0-9])\.(?:vpce\.)?(?:amaz
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingSetting:
     """A missing setting. `message` states which key to set."""
 
     message: str
@@ -52,7 +52,7 @@ class Deployment:
     authorities: Authorities | None = None
 
 
-def source_of(deployment: Deployment) -> Source | Missing | None:
+def source_of(deployment: Deployment) -> Source | MissingSetting | None:
     """Return the source of a deployment's credentials. Return `None` if the deployment has a static key or no
     credentials."""
     settings, auth = deployment.settings, deployment.profile.auth
@@ -75,27 +75,27 @@ def source_of(deployment: Deployment) -> Source | Missing | None:
             return _oidc(oidc, deployment)
 
 
-def _in_domain_of(exchange: str, base_url: str) -> bool:
+def _in_domain_of(endpoint: str, base_url: str) -> bool:
     """Return whether an address is in the same domain as the endpoint that exchanges keys. No other endpoint may get
     the key."""
-    domain = (urlsplit(exchange).hostname or "").partition(".")[2]
+    domain = (urlsplit(endpoint).hostname or "").partition(".")[2]
     return (urlsplit(base_url).hostname or "").endswith(f".{domain}")
 
 
-def _aws(written: AwsCredentials, deployment: Deployment) -> Source | Missing:
+def _aws(written: AwsCredentials, deployment: Deployment) -> Source | MissingSetting:
     service = written.service or deployment.profile.auth.service
     found = _REGION.search(urlsplit(deployment.base_url).hostname or "")
     region = written.region or deployment.settings.url_params.get("region") or (found and found[1])
     if service is None:
         return _missing("aws.service", deployment)
     if region is None:
-        return Missing("the address contains no AWS region: set credentials.aws.region")
+        return MissingSetting("the address contains no AWS region: set credentials.aws.region")
     return AwsSource(service, region, written.profile, written.role_arn)
 
 
-def _missing(key: str, deployment: Deployment) -> Missing:
+def _missing(key: str, deployment: Deployment) -> MissingSetting:
     name = deployment.profile.name
-    return Missing(f"the profile {name!r} has no default for this setting: set credentials.{key}")
+    return MissingSetting(f"the profile {name!r} has no default for this setting: set credentials.{key}")
 
 
 def _oidc(written: OidcCredentials, deployment: Deployment) -> OidcSource:

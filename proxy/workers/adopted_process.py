@@ -1,8 +1,8 @@
-"""Child processes that this process did not fork itself but adopted from a child of its own, on Linux.
+"""Child processes that this process did not fork itself but adopted from one of its children, on Linux.
 
-A process whose parent ends becomes a child of its nearest ancestor that is a "subreaper". So a child can fork processes
-for this one, which waits for them and learns how they ended, whatever becomes of that child. Sources: prctl(2),
-pidfd_open(2); Linux 5.3 or newer has all of it.
+A process whose parent ends becomes a child of its nearest ancestor that is a "subreaper". Therefore a child can fork
+processes for this one, which waits for them and gets their exit status, even if that child has ended. Sources:
+prctl(2), pidfd_open(2); Linux 5.3 or newer supports all of it.
 """
 
 import asyncio
@@ -17,14 +17,14 @@ _SET_CHILD_SUBREAPER: Final = 36
 """The number of the option in linux/prctl.h."""
 
 UNKNOWN: Final = 255
-"""The exit status where it is lost; asyncio's own processes have the same."""
+"""The exit status if the real one is lost; asyncio's processes use the same value."""
 
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 _ZERO: Final = ctypes.c_ulong(0)
 
 
 def can_adopt() -> bool:
-    """Return whether this system has what `adopting` and AdoptedProcess need."""
+    """Return whether this system supports what `adopting` and AdoptedProcess need."""
     if not hasattr(_LIBC, "prctl") or not hasattr(os, "pidfd_open"):
         return False
     try:
@@ -41,8 +41,8 @@ def can_adopt() -> bool:
 
 @contextmanager
 def adopting() -> Iterator[None]:
-    """Adopt descendants whose parents end during the block, and none that end later: they would stay as zombies, for
-    nobody here waits for them. Raises OSError."""
+    """Adopt the descendants whose parents end during the block, and no later ones: later ones would stay as zombies,
+    because this process does not wait for them. Raises OSError."""
     _set_subreaper(1)
     try:
         yield
@@ -57,8 +57,8 @@ def _set_subreaper(on: int) -> None:
 
 
 class AdoptedProcess:
-    """An adopted child, with what its owner needs of asyncio's Process. Nobody else may wait for it: until it has been
-    waited for here, no other process gets its number."""
+    """An adopted child, with the part of asyncio's Process that its owner needs. Only this object may wait for it:
+    until then, no other process gets its number."""
 
     def __init__(self, pid: int) -> None:
         """Begin to wait, on the running loop. Raises OSError."""
@@ -70,16 +70,16 @@ class AdoptedProcess:
 
     @property
     def returncode(self) -> int | None:
-        """The exit status, or the negative number of the signal that ended it; None while it runs. UNKNOWN where this
-        process was started so that the system reaps its children."""
+        """The exit status, or the negative number of the signal that ended it; `None` while it runs. It is UNKNOWN if
+        this process was started with a setting that makes the system reap its children."""
         return self._status.result() if self._status.done() else None
 
     async def wait(self) -> int:
-        """Return `returncode` once it has ended."""
+        """Return `returncode` after the process has ended."""
         return await asyncio.shield(self._status)
 
     def kill(self) -> None:
-        """Send SIGKILL unless it has been waited for."""
+        """Send SIGKILL, unless the process has ended and been waited for."""
         if not self._status.done():
             signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
 

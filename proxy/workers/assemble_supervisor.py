@@ -1,4 +1,5 @@
-"""The composition root of several processes: the table, the operators' listener, signals, and workers that serve."""
+"""The composition root of several processes: the configuration, the operator's listener, signals, and workers that
+serve."""
 
 import asyncio
 import signal
@@ -13,7 +14,7 @@ from proxy.accounting import loader_process
 from proxy.accounting.gateway_lock import sole_gateway
 from proxy.accounting.ledger_service import settings_of
 from proxy.accounting.usage_reports import UsageReports
-from proxy.admin.status import GatewayView, WorkerNow, combined, limit_facts, together
+from proxy.admin.status import GatewayView, WorkerNow, combined, combined_ledger, limit_facts
 from proxy.background_tasks import background
 from proxy.ledger.ledger_settings import LedgerSettings, LedgerState
 from proxy.ledger.usage_report import UsageResponse
@@ -21,7 +22,7 @@ from proxy.process.assemble_app import Addresses, admin_listener, reload_service
 from proxy.process.load_table import LoadedTable, Source
 from proxy.process.reload import Reloader
 from proxy.process.set_up_process import log_table, set_up_process, tune_garbage_collector
-from proxy.process.shutdown import DRAINING, LAST_ANSWERS, SETTLE, Shutdown, run_unless
+from proxy.process.shutdown import DRAINING, LAST_RESPONSES_TIMEOUT, SETTLE, Shutdown, run_unless
 from proxy.process.start_listener import scheme_of, url_of, with_reach
 from proxy.routing.snapshot import CurrentSnapshot
 from proxy.telemetry.cached_exposition import CachedExposition
@@ -34,14 +35,14 @@ from proxy.workers.worker_main import WorkerSettings
 from proxy.workers.worker_template import WorkerTemplate, start_program
 
 STOP_TIMEOUT: Final = 2.0
-"""Seconds that workers have to end at once, before they are killed."""
+"""Seconds for workers to end at once, before they are killed."""
 
-SLACK: Final = 10.0
-"""Seconds beyond what the table grants a drain, for a busy machine."""
+DRAIN_SLACK: Final = 10.0
+"""Seconds beyond the configured time of a drain, for a busy machine."""
 
 
 class SeveralProcesses:
-    """The status of a gateway that runs as a supervisor and its workers."""
+    """The status of a gateway that consists of a supervisor and its workers."""
 
     def __init__(
         self, live: CurrentSnapshot, metrics: Metrics, workers: WorkerPool, ledger: LedgerSettings | None
@@ -56,26 +57,26 @@ class SeveralProcesses:
 
     @property
     def ready(self) -> bool:
-        """See StatusSource."""
+        """Whether the gateway takes requests."""
         return self._workers.ready
 
     async def view(self) -> GatewayView:
-        """See StatusSource."""
+        """Return the data of the status page."""
         statuses = await self._workers.statuses()
         status = combined(status for _, status in statuses)
         written = [] if status.ledger is None else [status.ledger]
-        ledger = await self._reports.now(together([*written, self._loads]) or self._loads)
+        ledger = await self._reports.now(combined_ledger([*written, self._loads]) or self._loads)
         workers = tuple(WorkerNow(worker.name, worker.digest, each.in_flight) for worker, each in statuses)
         live = self._live
         return GatewayView(live.snapshot, replace(status, ready=self.ready), ledger, live.since, live.now(), workers)
 
     async def limits(self, team: str | None) -> dict[str, object]:
-        """See StatusSource."""
+        """Return the remaining amounts of the limits, of all or of a team."""
         statuses = await self._workers.statuses(team)
         return limit_facts(self._live.snapshot, combined(status for _, status in statuses), team, time.time())
 
     async def usage(self, query_string: str) -> UsageResponse:
-        """See StatusSource."""
+        """Return the response to `GET /usage`."""
         statuses = await self._workers.statuses()
         unwritten = sum(status.ledger.unwritten for _, status in statuses if status.ledger is not None)
         self._reports.unwritten = lambda: unwritten
@@ -83,8 +84,8 @@ class SeveralProcesses:
 
     @asynccontextmanager
     async def loading(self, form: str, starter: loader_process.Starter) -> AsyncIterator[None]:
-        """Load the workers' journals for the block, and what is left of them at its end. The process that loads is
-        started by `starter`, and has a log of this form."""
+        """Load the workers' journals during the block, and the rest of them at its end. `starter` starts the process
+        that loads, which has a log of this form."""
         if self._ledger is not None:
             self._metrics.watch_families(ledger_families(self._loads))
         async with loader_process.loading(self._ledger, self._loads, form, starter):
@@ -94,16 +95,16 @@ class SeveralProcesses:
                 await self._reports.aclose()
 
     async def _render(self) -> bytes:
-        theirs = await self._workers.families()
-        return await asyncio.to_thread(lambda: exposition(merged(self._metrics.families(), theirs)))
+        of_workers = await self._workers.families()
+        return await asyncio.to_thread(lambda: exposition(merged(self._metrics.families(), of_workers)))
 
 
 @asynccontextmanager
 async def reserved(host: str, port: int) -> AsyncIterator[asyncio.Server]:
-    """Hold a port for the block without listening on it, so that no other program takes it while workers come and go.
-    Raises OSError when it is taken."""
+    """Reserve a port for the block without listening on it, so that no other program takes it while workers start and
+    end. Raises OSError if it is taken."""
     loop = asyncio.get_running_loop()
-    # A port that may be shared is also shared with another gateway, so it must first be free without that.
+    # A port that can be shared is also shared with another gateway, so it must first be free without sharing.
     exclusive = await loop.create_server(asyncio.Protocol, host, port, start_serving=False)
     found = exclusive.sockets[0].getsockname()[1]
     exclusive.close()
@@ -118,14 +119,16 @@ async def reserved(host: str, port: int) -> AsyncIterator[asyncio.Server]:
 async def supervise(
     source: Source, table: LoadedTable, listen: Addresses, count: int, template: WorkerTemplate | None = None
 ) -> str:
-    """Run `count` workers, forked from `template`, until SIGTERM or SIGINT, let them drain, and return; a second signal
-    ends them at once. SIGHUP reloads the table. Returns why they could not begin, or an empty text. Raises OSError when
-    a port is taken."""
+    """Run `count` workers, forked from `template`, until SIGTERM or SIGINT; let them drain, and return. A second signal
+    ends them at once; SIGHUP reloads the configuration.
+
+    Returns why the workers could not begin, or an empty text. Raises OSError if a port is taken.
+    """
     server = table.loaded.config.server
     log = set_up_process(server.log.form)
     log_table(log, source)
-    if count > (there_are := usable_cores()):
-        log.warning("%d workers on %d cores: more than there are cores serve no more requests", count, there_are)
+    if count > (cores := usable_cores()):
+        log.warning("%d workers on %d cores: more workers than cores serve no more requests", count, cores)
     async with AsyncExitStack() as stack:
         if template is not None:
             stack.callback(template.end)
@@ -150,7 +153,7 @@ async def supervise(
         reloader = Reloader(source, table, metrics, use_table)
         status = SeveralProcesses(live, metrics, workers, settings_of(table.loaded))
         admin_url = await stack.enter_async_context(admin_listener(status, reloader, listen, server.admin))
-        # Left last of all: the workers have then closed their journals.
+        # This block ends last, after the workers have closed their journals.
         start_loader = loader_process.start_program if template is None else template.start_loader
         await stack.enter_async_context(status.loading(server.log.form, start_loader))
         shutdown = Shutdown()
@@ -181,4 +184,4 @@ async def supervise(
 
 def drain_limit(server: ServerSection) -> float:
     """Return the seconds that workers may take to drain."""
-    return server.drain_grace + SETTLE + server.drain_timeout + LAST_ANSWERS + SLACK
+    return server.drain_grace + SETTLE + server.drain_timeout + LAST_RESPONSES_TIMEOUT + DRAIN_SLACK

@@ -1,6 +1,6 @@
-"""Leases between the workers of one gateway and their supervisor, which counts for all of them where there is no Redis.
+"""Leases between the workers of one gateway and their supervisor, which counts for all of them if there is no Redis.
 
-Both ends are of one version, and a worker is as trusted as its supervisor.
+Both ends have the same version, and a worker is as trusted as its supervisor.
 """
 
 import asyncio
@@ -15,18 +15,20 @@ from proxy.limits.lease_counter import LeaseCounter
 from proxy.shared_state.lease import LeaseGrant, LeaseRequest, RateRequest, SlotsRequest, SpendingRequest
 from proxy.shared_state.running_timeout import reply_within
 
-LIMIT: Final = 0.2
-"""Seconds for an exchange: a supervisor that collects metrics or loads a table is busy for a while."""
+EXCHANGE_TIMEOUT: Final = 0.2
+"""Seconds for an exchange: a supervisor that collects metrics or loads a configuration is busy for a while."""
 
-NAME: Final = "leases"
-ENDED: Final = "ended"
-"""The names of the frames: leases, and a worker that has ended, for those who count in Redis."""
+LEASES: Final = "leases"
+WORKER_ENDED: Final = "ended"
+"""The names of the frames: for leases, and for a worker that has ended, which matters to workers that count in
+Redis."""
 
 _KINDS: Final = {"r": RateRequest, "c": SlotsRequest, "s": SpendingRequest}
 
 
 class SupervisorLeases:
-    """A worker's end. `send` sends a body to the supervisor; `answered` takes the bodies that come from there."""
+    """A worker's end. `send` sends a body to the supervisor; `receive_grants` takes the bodies that the supervisor
+    sends."""
 
     def __init__(self, send: Callable[[bytes], None]) -> None:
         self._send = send
@@ -34,52 +36,52 @@ class SupervisorLeases:
         self._last = 0
 
     async def exchange(self, asks: Sequence[LeaseRequest]) -> Sequence[LeaseGrant | None]:
-        """See LeaseSource."""
+        """Exchange lease requests for grants. See LeaseSource."""
         self._last = number = self._last + 1
-        answer: asyncio.Future[list[LeaseGrant]] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = answer
+        response: asyncio.Future[list[LeaseGrant]] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = response
         self._send(orjson.dumps([number, [_written(ask) for ask in asks]]))
         try:
-            return await reply_within(LIMIT, answer)
+            return await reply_within(EXCHANGE_TIMEOUT, response)
         except TimeoutError:
-            raise ConnectionError("no answer from the supervisor in time") from None
+            raise ConnectionError("no response from the supervisor in time") from None
         finally:
             del self._waiting[number]
 
-    def answered(self, body: bytes) -> None:
-        """Take an answer; one that comes too late is dropped."""
+    def receive_grants(self, body: bytes) -> None:
+        """Receive the grants for an exchange; grants that come too late are dropped."""
         number, grants = orjson.loads(body)
-        answer = self._waiting.get(number)
-        if answer is not None and not answer.done():
-            answer.set_result([LeaseGrant(*grant) for grant in grants])
+        response = self._waiting.get(number)
+        if response is not None and not response.done():
+            response.set_result([LeaseGrant(*grant) for grant in grants])
 
 
 @dataclass(slots=True, eq=False)
-class LeaseDesk:
+class LeaseService:
     """The supervisor's end."""
 
     _counter: LeaseCounter = field(default_factory=LeaseCounter)
 
-    def answer(self, worker: str, body: bytes) -> bytes:
-        """Return the answer to what a worker sent."""
+    def response(self, worker: str, body: bytes) -> bytes:
+        """Return the response to a body that a worker sent."""
         number, written = orjson.loads(body)
-        asks = [_KINDS[kind](*members) for kind, *members in written]
+        asks = [_KINDS[kind](*values) for kind, *values in written]
         grants = self._counter.exchange(worker, asks, time.monotonic() * 1_000_000)
-        answers = [
+        responses = [
             [it.granted, it.level, it.share, it.processes, it.epoch, it.claimed, it.reserved, it.doubtful]
             for it in grants
         ]
-        return orjson.dumps([number, answers])
+        return orjson.dumps([number, responses])
 
     def forget(self, worker: str) -> None:
-        """Let go of what a worker held that has ended: its places are free at once."""
+        """Release the leases of a worker that has ended: its slots are free at once."""
         self._counter.forget(worker)
 
 
 def _written(ask: LeaseRequest) -> list[object]:
     match ask:
         case RateRequest():
-            members: list[object] = [
+            values: list[object] = [
                 ask.key,
                 ask.per_second,
                 ask.burst,
@@ -89,8 +91,8 @@ def _written(ask: LeaseRequest) -> list[object]:
                 ask.demand,
                 ask.holds,
             ]
-            members += [ask.life, ask.total, ask.epoch, ask.owed, ask.paid]
-            return ["r", *members, ask.silence, ask.share, ask.equal]
+            values += [ask.life, ask.total, ask.epoch, ask.owed, ask.paid]
+            return ["r", *values, ask.silence, ask.share, ask.equal]
         case SlotsRequest():
             return ["c", ask.key, ask.capacity, ask.held, ask.want, ask.used]
         case SpendingRequest():

@@ -1,6 +1,6 @@
-"""Start worker processes, restart those that end by themselves, and speak to all of them as one.
+"""Starts worker processes, restarts workers that end by themselves, and communicates with all of them.
 
-Never serves a request, and never reads the table's files.
+It never serves a request, and never reads the files of the configuration.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from proxy.process.heartbeat import Heartbeat, shared_file
 from proxy.process.load_table import LoadedTable
 from proxy.telemetry.merged_metrics import MetricFamily, WorkerCounts, lasting, merged, of_worker
 from proxy.telemetry.metrics import WorkerMetrics
-from proxy.workers.lease_channel import ENDED, NAME, LeaseDesk
+from proxy.workers.lease_channel import LEASES, WORKER_ENDED, LeaseService
 from proxy.workers.worker_channel import ChannelClient, PeerGone
 from proxy.workers.worker_main import COPIES, FAMILIES, SETTINGS, STATUS, WorkerSettings
 from proxy.workers.worker_template import start_program
@@ -31,27 +31,28 @@ BEGIN_LIMIT: Final = 60.0
 """Seconds that a worker may run or sleep until it has begun. Seconds in which it waits for a core or a disk do not
 count: a machine that is short of them starts everything slowly."""
 
-LONGEST_BEGIN: Final = 600.0
-"""Seconds after which a worker has not begun, whatever it waited for."""
+MOST_BEGIN: Final = 600.0
+"""Seconds after which a worker counts as not begun, whatever it waited for."""
 
 TABLE_LIMIT: Final = 30.0
 STATUS_LIMIT: Final = 1.0
-"""Seconds that a worker has to take a table, and to respond with its status or metrics."""
+"""Seconds for a worker to accept a configuration, and to respond with its status or metrics."""
 
 QUICK_END: Final = 10.0
-"""Seconds within which the end of a worker counts towards a longer pause before the next start."""
+"""Seconds within which the end of a worker makes the pause before the next start longer."""
 
 LONGEST_PAUSE: Final = 30.0
-"""Seconds before the next start of a worker that ends again and again."""
+"""The longest pause in seconds before the next start of a worker that ends again and again."""
 
 LAST_ENDED: Final = 16
-"""Workers that have ended of which a new one is told."""
+"""Ended workers that a new worker is notified of."""
 
 
 @dataclass(slots=True, eq=False)
 class WorkerProcess:
-    """One worker. `digest` is that of its table, empty until it takes requests; `counts` are its metrics as of its last
-    report, which it also sends without a request. Its limits are `counted_as` those of a process of this name."""
+    """One worker. `digest` belongs to its configuration, empty until it takes requests. `counts` are its metrics from
+    its last report, which it also sends without a request. Its limits are `counted_as` the limits of a process of this
+    name."""
 
     number: int
     process: ProcessHandle
@@ -66,13 +67,13 @@ class WorkerProcess:
         return f"worker {self.number} (process {self.process.pid})"
 
     async def families(self) -> list[MetricFamily]:
-        """Return its metrics as of now, or as of its last report where it does not respond."""
+        """Return its current metrics, or the metrics of its last report if it does not respond."""
         with suppress(PeerGone):
             self.counts.update(FAMILIES.validate_json(await self.channel.request("families", STATUS_LIMIT)))
         return self.counts.families()
 
     async def status(self, team: str | None = None) -> ProcessStatus | None:
-        """Return its status, with all limits or those of a team; None where it does not respond."""
+        """Return its status, with all limits or the limits of a team; `None` if it does not respond."""
         try:
             return STATUS.validate_json(await self.channel.request("status", STATUS_LIMIT, (team or "").encode()))
         except PeerGone:
@@ -86,11 +87,11 @@ class WorkerProcess:
 
 @dataclass(slots=True, eq=False)
 class WorkerPool:
-    """`count` worker processes on one table and one port.
+    """`count` worker processes with the same configuration and port.
 
-    `settings` makes of a table what a worker begins with; `starter` starts a process with the file of its heartbeat.
-    `up` is set once all take requests, and also when one cannot begin at the start of the gateway; `failure` then says
-    why.
+    `settings` returns the settings of a worker for a configuration; `starter` starts a process with the file of its
+    heartbeat. `up` is set when all workers take requests, and also if one cannot begin at the start of the gateway;
+    `failure` is then the reason.
     """
 
     count: int
@@ -105,7 +106,7 @@ class WorkerPool:
     _ending: asyncio.Event = field(default_factory=asyncio.Event)
     _log: logging.Logger = field(default_factory=lambda: logging.getLogger("dragoman"))
     _stall_limit: float = field(init=False)
-    _leases: LeaseDesk = field(default_factory=LeaseDesk)
+    _leases: LeaseService = field(default_factory=LeaseService)
     _gateway: str = field(default_factory=lambda: secrets.token_hex(8))
     _starts: int = 0
     _ended: deque[str] = field(default_factory=lambda: deque(maxlen=LAST_ENDED))
@@ -115,31 +116,31 @@ class WorkerPool:
 
     @property
     def ready(self) -> bool:
-        """True while at least one worker takes requests and none has been told to end."""
+        """True while at least one worker takes requests and the workers have not been stopped."""
         return not self._ending.is_set() and any(worker.digest for worker in self._alive.values())
 
     async def run(self) -> None:
-        """Keep `count` workers alive until `drain`, `stop` or `kill`, and until they have ended."""
+        """Keep `count` workers alive until `drain`, `stop` or `kill`, and return when they have ended."""
         async with asyncio.TaskGroup() as group:
             for number in range(1, self.count + 1):
                 group.create_task(self._keep_alive(number))
 
     async def use_table(self, table: LoadedTable) -> None:
-        """Hand a valid table to every worker."""
+        """Pass a valid configuration to every worker."""
         self.table = table
         async with asyncio.TaskGroup() as group:
             for worker in self._serving():
-                group.create_task(self._hand_over(worker))
+                group.create_task(self._pass_configuration(worker))
 
     async def families(self) -> list[list[MetricFamily]]:
-        """Return what ended workers counted, then the metrics of each worker."""
+        """Return the counts of ended workers, then the metrics of each worker."""
         workers = self._serving()
         found = await asyncio.gather(*(worker.families() for worker in workers))
         labelled = (of_worker(worker.number, own) for worker, own in zip(workers, found, strict=True))
         return [self._counted_by_ended, *labelled]
 
     async def statuses(self, team: str | None = None) -> list[tuple[WorkerProcess, ProcessStatus]]:
-        """Return the status of each worker that responds, with all limits or those of a team."""
+        """Return the status of each worker that responds, with all limits or the limits of a team."""
         workers = self._serving()
         found = await asyncio.gather(*(worker.status(team) for worker in workers))
         return [(worker, status) for worker, status in zip(workers, found, strict=True) if status is not None]
@@ -153,7 +154,7 @@ class WorkerPool:
         self._end(lambda worker: worker.channel.notify("stop"))
 
     def kill(self) -> None:
-        """Send SIGKILL to the workers that are left, and restart none."""
+        """Send SIGKILL to the remaining workers, and restart none."""
         self._end(WorkerProcess.kill)
 
     def _end(self, end: Callable[[WorkerProcess], None]) -> None:
@@ -178,7 +179,7 @@ class WorkerPool:
             if self._ending.is_set():
                 return
             quick_ends = quick_ends + 1 if now() - started < QUICK_END else 0
-            self._log.error("%s; another takes its place", reason)
+            self._log.error("%s; it is replaced", reason)
             self.metrics.restarted()
             await self._sleep(restart_delay(quick_ends))
 
@@ -196,20 +197,20 @@ class WorkerPool:
             os.close(shared)
         counts = WorkerCounts()
 
-        def told(name: str, body: bytes) -> None:
-            if name == NAME:
-                channel.notify(NAME, self._leases.answer(str(process.pid), body))
+        def on_message(name: str, body: bytes) -> None:
+            if name == LEASES:
+                channel.notify(LEASES, self._leases.response(str(process.pid), body))
             else:
                 counts.update(FAMILIES.validate_json(body))
 
-        channel = ChannelClient(reader, writer, told)
-        self._starts += 1  # a process id may be another's at once
+        channel = ChannelClient(reader, writer, on_message)
+        self._starts += 1  # the process id of an ended worker may be reused at once
         return WorkerProcess(number, process, channel, heartbeat, counts, f"{self._gateway}.{self._starts}")
 
     async def _until_ended(self, worker: WorkerProcess) -> str:
         """Let a started process serve, wait for its end and return how it ended."""
         self._alive[worker.number] = worker
-        if self._ending.is_set():  # since it was being started: it has not been told to drain
+        if self._ending.is_set():  # set while the worker was starting, so it was not notified to drain
             worker.kill()
         async with asyncio.TaskGroup() as group:
             group.create_task(worker.channel.run())
@@ -221,14 +222,14 @@ class WorkerPool:
         del self._alive[worker.number]
         self._ended.append(worker.counted_as)
         for each in self._serving():
-            each.channel.notify(ENDED, worker.counted_as.encode())
+            each.channel.notify(WORKER_ENDED, worker.counted_as.encode())
         self._count_serving()
         self._counted_by_ended = merged(self._counted_by_ended, [lasting(worker.counts.families())])
         end = f"on {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
         return f"{worker.name} ended {end}"
 
     async def _kill_when_frozen(self, worker: WorkerProcess) -> None:
-        """Kill a worker whose event loop is frozen: native code may hold its interpreter's lock for ever."""
+        """Kill a worker whose event loop is frozen: native code may hold its interpreter's lock without end."""
         detector, now = FreezeDetector(self._stall_limit), asyncio.get_running_loop().time
         process = worker.process.pid
         while self._stall_limit:
@@ -243,26 +244,26 @@ class WorkerPool:
         table = self.table
         settings = SETTINGS.dump_json(replace(self.settings(table), number=worker.number, name=worker.counted_as))
         try:
-            beginning = worker.channel.request("begin", LONGEST_BEGIN, settings)
+            beginning = worker.channel.request("begin", MOST_BEGIN, settings)
             failure = (await begun(beginning, lambda: main_thread(worker.process.pid))).decode()
         except PeerGone as gone:
             failure = str(gone)
         if failure:
-            if not self._ending.is_set():  # it may have been told to end before it had begun
-                self._not_begun(f"{worker.name} could not begin: {failure}")
+            if not self._ending.is_set():  # it may have been stopped before it had begun
+                self._fail_start(f"{worker.name} could not begin: {failure}")
             worker.kill()
             return
         worker.digest = table.snapshot.digest
-        for each in self._ended:  # none may have been there to hear it
-            worker.channel.notify(ENDED, each.encode())
+        for each in self._ended:  # it may have missed the notification
+            worker.channel.notify(WORKER_ENDED, each.encode())
         if self.up.is_set():
             self._log.info("%s takes requests", worker.name)
         self._count_serving()
         if table is not self.table:
-            await self._hand_over(worker)
+            await self._pass_configuration(worker)
 
-    def _not_begun(self, reason: str) -> None:
-        """Fail the start of the gateway; once it is up, the other workers go on."""
+    def _fail_start(self, reason: str) -> None:
+        """Fail the start of the gateway; if the gateway is already up, the other workers continue."""
         if self.up.is_set():
             self._log.error("%s", reason)
         else:
@@ -276,25 +277,26 @@ class WorkerPool:
         if serving == self.count:
             self.up.set()
 
-    async def _hand_over(self, worker: WorkerProcess) -> None:
-        """Hand the table in force to a worker. One that does not take it drains and is replaced."""
+    async def _pass_configuration(self, worker: WorkerProcess) -> None:
+        """Pass the current configuration to a worker. A worker that does not accept it drains and is replaced."""
         table = self.table
         try:
             digest = await worker.channel.request("table", TABLE_LIMIT, COPIES.dump_json(table.loaded.copies))
         except PeerGone as gone:
-            self._log.error("%s did not take table %s: %s", worker.name, table.snapshot.digest[:12], gone)
+            self._log.error("%s did not accept configuration %s: %s", worker.name, table.snapshot.digest[:12], gone)
             worker.channel.notify("drain")
             return
         worker.digest = digest.decode()
 
 
 async def begun(beginning: Awaitable[bytes], thread: Callable[[], ThreadState | None]) -> bytes:
-    """Return the response to `begin` of a worker with this main thread. Raises PeerGone after BEGIN_LIMIT."""
+    """Return the response to `begin` of a worker; `thread` returns the state of its main thread. Raises PeerGone after
+    BEGIN_LIMIT."""
     detector, now = FreezeDetector(BEGIN_LIMIT), asyncio.get_running_loop().time
 
     async def watch() -> None:
         while True:
-            if detector.look(1, now(), thread):  # as a loop that has ticked once, and not since
+            if detector.look(1, now(), thread):  # like a loop that has ticked once and not since
                 limit.reschedule(now())
             await asyncio.sleep(LOOK_EVERY)
 
@@ -303,7 +305,7 @@ async def begun(beginning: Awaitable[bytes], thread: Callable[[], ThreadState | 
             tasks.start(watch())
             return await beginning
     except TimeoutError:
-        raise PeerGone(f"no answer to 'begin' within {BEGIN_LIMIT:g} s") from None
+        raise PeerGone(f"no response to 'begin' within {BEGIN_LIMIT:g} s") from None
 
 
 def restart_delay(quick_ends: int) -> float:

@@ -1,7 +1,7 @@
 """Requests and responses between the supervisor and one worker, over a socket pair.
 
-A frame is its length and the request's number, four bytes each in network order, then a name and a line feed, then a
-body. A response carries its request's number; a message without a request carries 0. The end of the stream tells either
+A frame is its length and the number of the request, four bytes each in network order, then a name and a line feed, then
+a body. A response has the number of its request; a message without a request has 0. The end of the stream shows either
 side that the other process has ended.
 """
 
@@ -12,20 +12,22 @@ from dataclasses import dataclass, field
 from typing import Final
 
 MAX_FRAME: Final = 64 * 2**20
-"""Bytes. A table with all that it includes may have some MiB, as may the metrics of 5,000 label sets."""
+"""The most bytes of a frame. A configuration with everything that it includes may have some MiB, as may the metrics of
+5,000 label sets."""
 
 _HEAD: Final = struct.Struct("!II")
 
 ChannelHandlers = Mapping[str, Callable[[bytes], Awaitable[bytes]]]
-"""By a request's name, what makes the response's body of the request's."""
+"""The handlers by the name of the request. A handler takes the body of the request and returns the body of the
+response."""
 
 
 class PeerGone(Exception):
-    """The other process has ended, or did not respond in time."""
+    """The failure if the other process has ended, or did not respond in time."""
 
 
 async def receive(reader: asyncio.StreamReader) -> tuple[int, str, bytes]:
-    """Return the next frame's number, name and body. Raises PeerGone at the end of the stream."""
+    """Return the number, name and body of the next frame. Raises PeerGone at the end of the stream."""
     try:
         length, number = _HEAD.unpack(await reader.readexactly(_HEAD.size))
         if length > MAX_FRAME:
@@ -37,15 +39,15 @@ async def receive(reader: asyncio.StreamReader) -> tuple[int, str, bytes]:
 
 
 def send(writer: asyncio.StreamWriter, number: int, name: str, body: bytes = b"") -> None:
-    """Send a frame without waiting until it is read: there are few of them."""
+    """Send a frame without waiting until it is read, because there are few frames."""
     content = name.encode() + b"\n" + body
     writer.write(_HEAD.pack(len(content), number) + content)
 
 
 @dataclass(slots=True, eq=False)
 class ChannelClient:
-    """The supervisor's end. Responses arrive while `run` runs; `on_message` gets the name and the body of
-    messages without a request."""
+    """The supervisor's end. Responses arrive while `run` runs; `on_message` is called with the name and the body of
+    each message without a request."""
 
     _reader: asyncio.StreamReader
     _writer: asyncio.StreamWriter
@@ -78,7 +80,7 @@ class ChannelClient:
             send(self._writer, self._next_number(), name, body)
 
     async def request(self, name: str, seconds: float, body: bytes = b"") -> bytes:
-        """Send a request and return the response's body. Raises PeerGone where none comes within `seconds`."""
+        """Send a request and return the body of the response. Raises PeerGone if no response comes within `seconds`."""
         if self._writer.is_closing():
             raise PeerGone("the worker is gone")
         number = self._next_number()
@@ -89,7 +91,7 @@ class ChannelClient:
             async with asyncio.timeout(seconds):
                 return await response
         except TimeoutError:
-            raise PeerGone(f"no answer to '{name}' within {seconds:g} s") from None
+            raise PeerGone(f"no response to '{name}' within {seconds:g} s") from None
         finally:
             del self._pending[number]
 

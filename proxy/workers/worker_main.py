@@ -1,7 +1,8 @@
 """A worker: one of several processes that serve on one port, started and controlled by a supervisor.
 
-It loads the table from copies that the supervisor sends, so that all workers have the same one, whatever becomes of the
-files; a table that it was forked with is served where it was made of the same. It has no listener for operators.
+It loads the configuration from copies that the supervisor sends, so that all workers have the same one even if the
+files change. If it was forked with a configuration made from the same copies, it serves this one. It has no listener
+for operators.
 """
 
 import asyncio
@@ -35,22 +36,22 @@ from proxy.process_name import name_process
 from proxy.telemetry.log_writer import unbuffered
 from proxy.telemetry.merged_metrics import MetricFamily
 from proxy.telemetry.metrics import Metrics
-from proxy.workers.lease_channel import ENDED, NAME, SupervisorLeases
+from proxy.workers.lease_channel import LEASES, WORKER_ENDED, SupervisorLeases
 from proxy.workers.worker_channel import ChannelHandlers, PeerGone, receive, respond, send
 
 BEGIN_WAIT: Final = 600.0
 """Seconds that a supervisor may take to send the settings. If it ends, the wait ends with it."""
 
 REPORT_EVERY: Final = 0.5
-"""Seconds between two reports of metrics: so much is lost with a worker that is killed."""
+"""Seconds between two reports of metrics: the counts of this time are lost with a worker that is killed."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """What a worker serves, and where. `path` only names the table in messages: its content is in the `copies`. `since`
-    is the start of the gateway in unix seconds, which clients must see alike from all workers. `log` is the form of the
-    log where the table has none, `workers` how many there are, `number` which of them this one is, from 1, and `name`
-    the one that it has among the processes of all gateways."""
+    """The settings of a worker. `path` only names the configuration in messages; its content is in the `copies`.
+    `since` is the start of the gateway in unix seconds, which must be the same from all workers. `log` is the log
+    format if the configuration sets none. `workers` is the number of workers, and `number` the number of this one, from
+    1. `name` is its name among the processes of all gateways."""
 
     path: Path | None
     insecure_open: bool
@@ -72,8 +73,8 @@ FAMILIES: Final = TypeAdapter(list[MetricFamily])
 
 
 def main(descriptor: int, shared: int, table: LoadedTable | None = None) -> None:
-    """Serve until the supervisor or a signal ends it, by one end of a socket pair and the heartbeat's file. `table` is
-    one that is loaded already."""
+    """Serve until the supervisor or a signal ends it. `descriptor` is one end of a socket pair, `shared` the file of
+    the heartbeat, and `table` a configuration that is already loaded."""
     name_process("dragoman-worker")
     link = socket.socket(fileno=descriptor)
     link.set_inheritable(False)
@@ -81,11 +82,11 @@ def main(descriptor: int, shared: int, table: LoadedTable | None = None) -> None
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     os.set_inheritable(shared, False)
     asyncio.run(serve(link, Heartbeat.shared(shared), table))
-    sys.stdout = sys.stderr  # what plugins print while the interpreter ends
+    sys.stdout = sys.stderr  # for the prints of plugins while the interpreter ends
 
 
 async def serve(link: socket.socket, heartbeat: Heartbeat, shared_table: LoadedTable | None) -> None:
-    """See main."""
+    """Serve with the settings that the supervisor sends over `link`."""
     reader, writer = await asyncio.open_unix_connection(sock=link)
     try:
         async with asyncio.timeout(BEGIN_WAIT):
@@ -107,13 +108,13 @@ async def serve(link: socket.socket, heartbeat: Heartbeat, shared_table: LoadedT
     def open_public(public: PublicServer, secured: Secured) -> Awaitable[asyncio.Server]:
         return open_listener(public, settings.host, settings.port, {"reuse_port": True, **secured})
 
-    leases = SupervisorLeases(partial(send, writer, 0, NAME))
+    leases = SupervisorLeases(partial(send, writer, 0, LEASES))
     ended = EndedSiblings()
     siblings = Siblings(settings.workers or 1, leases, settings.number, settings.name, ended)
     outputs = ProcessOutputs(unbuffered(sys.stdout), heartbeat, siblings)
     async with AsyncExitStack() as stack:
         stack.enter_context(redirect_stdout(sys.stderr))  # standard output is the access log; plugins may print
-        # The supervisor acts first; this is for a worker that freezes when its supervisor is gone.
+        # The supervisor acts first; this is for a worker that freezes after its supervisor has ended.
         stack.enter_context(FreezeWatchdog(heartbeat, 2 * server.stall_limit, server.log.form))
         try:
             gateway = public_gateway(table, settings.since, settings.host, open_public, outputs)
@@ -130,7 +131,7 @@ async def serve(link: socket.socket, heartbeat: Heartbeat, shared_table: LoadedT
             await respond(reader, writer, handlers(app, source, shutdown, leases, ended))
             if not shutdown.requested.is_set():
                 log.warning(
-                    "the supervisor is gone: this worker finishes what it has and ends; start the gateway again"
+                    "the supervisor is gone: this worker finishes its requests and ends; start the gateway again"
                 )
                 shutdown.requested.set()
 
@@ -146,11 +147,11 @@ async def serve(link: socket.socket, heartbeat: Heartbeat, shared_table: LoadedT
 
 
 async def report_counts(writer: asyncio.StreamWriter, metrics: Metrics) -> None:
-    """Send the supervisor the series that change, in case this worker is killed; no faster than it reads."""
+    """Send the supervisor the changed series, in case this worker is killed; no faster than the supervisor reads."""
     while not writer.is_closing():
         await asyncio.sleep(REPORT_EVERY)
         if touched := metrics.touched():
-            body = await asyncio.to_thread(lambda those: FAMILIES.dump_json(metrics.changes(those)), touched)
+            body = await asyncio.to_thread(lambda series: FAMILIES.dump_json(metrics.changes(series)), touched)
             send(writer, 0, "counted", body)
             try:
                 await writer.drain()
@@ -168,7 +169,7 @@ async def close(writer: asyncio.StreamWriter) -> None:
 def handlers(
     app: PublicGateway, source: Source, shutdown: Shutdown, leases: SupervisorLeases, siblings: EndedSiblings
 ) -> ChannelHandlers:
-    """Return what responds to each request of the supervisor."""
+    """Return the handlers of the supervisor's requests."""
 
     async def table(body: bytes) -> bytes:
         loaded = await asyncio.to_thread(source.load, COPIES.validate_json(body))
@@ -183,7 +184,7 @@ def handlers(
         return await asyncio.to_thread(STATUS.dump_json, found)
 
     async def granted(body: bytes) -> bytes:
-        leases.answered(body)
+        leases.receive_grants(body)
         return b""
 
     async def ended(body: bytes) -> bytes:
@@ -199,5 +200,5 @@ def handlers(
         shutdown.urgent.set()
         return b""
 
-    limits = {NAME: granted, ENDED: ended}
+    limits = {LEASES: granted, WORKER_ENDED: ended}
     return {"table": table, "families": families, "status": status, "drain": drain, "stop": stop, **limits}

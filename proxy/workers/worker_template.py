@@ -1,26 +1,29 @@
-"""The template of the workers: a process in which all that they share is loaded, and from which they are forked, and
-with them the process that loads the ledger.
+"""The template of the workers: a process that has loaded everything that they share, and from which they are forked.
+The process that loads the ledger is forked from it too.
 
-It is forked from the supervisor before that has a loop, a thread or a socket, with the modules imported, the first
-table built and all of it frozen: the garbage collector does not go through frozen objects, so their memory pages stay
-shared between the supervisor, the template and the workers. From then on it does nothing but fork, also for a worker
-that follows one which ended: the supervisor itself cannot fork, for its threads may hold locks that nobody would ever
-release in the child. A table that comes later is each worker's own.
+It is forked from the supervisor before the supervisor has a loop, a thread or a socket. The modules are then imported,
+the first configuration is built, and all objects are frozen: the garbage collector does not visit frozen objects, so
+their memory pages stay shared between the supervisor, the template and the workers. From then on the template only
+forks, also to replace a worker that ended. The supervisor itself cannot fork, because its threads may hold locks that
+would never be released in the child. A later configuration is not shared; each worker has its own copy.
 
-A forked worker is the supervisor's child (`proxy.workers.adopted_process`), in a session of its own. It differs from a
-program that was started in four things, which hold for whatever is imported before the fork:
+A forked worker is the supervisor's child (`proxy.workers.adopted_process`), in its own session. It differs from a
+started program in four ways, which restrict everything that is imported before the fork:
 
-- nothing there may open a descriptor, start a thread, begin an event loop or set a signal handler: all of it comes
-  after the fork, in `proxy.workers.worker_main` and `proxy.accounting.loader_program`. Where there is a second thread
-  all the same (of a profiler, for one), there is no template;
-- what is drawn at random there is equal in all workers. The functions of `random` are seeded anew by Python, OpenSSL's
-  source by itself; a generator of one's own must do so (`proxy.request_record`);
-- it ends as a program does, through the stack that it was forked within, so there may be no `finally` and no `with` on
-  the way from there to `main`;
-- its address space is laid out as in its siblings.
+- imported code must not open a descriptor, start a thread, begin an event loop or set a signal handler: all of that
+comes after the fork, in `proxy.workers.worker_main` and `proxy.accounting.loader_program`. If there is a second thread
+nevertheless (for example of a profiler), there is no template;
 
-Where the system lacks what this needs, or the template is gone (by the hand of an operator, or for lack of memory),
-workers are started as programs, which takes some 40 MB more for each.
+- random values drawn there are equal in all workers. Python seeds the functions of `random` anew, and OpenSSL its own
+source; any other generator must seed itself (`proxy.request_record`);
+
+- a worker ends like a program, through the stack in which it was forked, so there must be no `finally` and no `with` on
+the way from there to `main`;
+
+- its address space has the same layout as its siblings'.
+
+If the system lacks the needed functions, or the template has ended (killed by an operator, or for lack of memory),
+workers are started as programs, which takes about 40 MB more for each.
 """
 
 import asyncio
@@ -47,21 +50,22 @@ from proxy.workers.adopted_process import AdoptedProcess, adopting, can_adopt
 from proxy.workers.worker_main import main
 
 FORK_LIMIT: Final = 10.0
-"""Seconds that a fork may take; the template is then given up."""
+"""Seconds that a fork may take; after that the template is given up."""
 
 _RESULT: Final = struct.Struct("=i")
 """The number of a process, or the negative number of an error."""
 
 _WORKER: Final = b"w"
 _LOADER: Final = b"l"
-"""The requests for one process. With it come its end of a socket pair and, for a worker, the file of its heartbeat."""
+"""The requests for one process. A request comes with its end of a socket pair and, for a worker, the file of its
+heartbeat."""
 
 _DESCRIPTORS: Final = 2
-"""At most."""
+"""The most descriptors of a request."""
 
 
 class TemplateGone(Exception):
-    """The template has ended, or does not respond."""
+    """The failure if the template has ended, or does not respond."""
 
 
 async def start_program(shared: int) -> Child:
@@ -86,7 +90,7 @@ class WorkerTemplate:
         return await self._started(_LOADER) or await loader_process.start_program()
 
     async def _started(self, kind: bytes, *descriptors: int) -> Child | None:
-        """Start a process; None once the template is gone. Raises OSError."""
+        """Start a process; return `None` if the template is gone. Raises OSError."""
         async with self._one_at_a_time:
             if self.pid:
                 try:
@@ -125,24 +129,24 @@ class WorkerTemplate:
         return int(pid)
 
     def end(self) -> None:
-        """End the template; the workers go on."""
+        """End the template; the workers continue."""
         if self.pid:
             self._socket.close()
-            with suppress(ProcessLookupError, ChildProcessError):  # only where the system reaps children
+            with suppress(ProcessLookupError, ChildProcessError):  # only if the system reaps children
                 os.kill(self.pid, signal.SIGKILL)
                 os.waitpid(self.pid, 0)
             self.pid = 0
 
 
 def fork_template(table: LoadedTable) -> WorkerTemplate | None:
-    """Fork the template, with the first table; None where processes have to be started as programs. In each of them
-    this does not return, but raises SystemExit when the process has ended. To be called before there is a loop or a
-    thread, and outside of every block that must not be left twice."""
+    """Fork the template, with the first configuration; return `None` if processes have to be started as programs. In
+    each forked process this does not return, but raises SystemExit when the process has ended. Call it before there is
+    a loop or a thread, and outside of every block that must not be left twice."""
     if not can_adopt() or len(os.listdir("/proc/self/task")) > 1:
         return None
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
-            stream.flush()  # or each worker would write what is left again
+            stream.flush()  # or each worker would write the rest again
     load_shareable()
     gc.collect()
     gc.freeze()
@@ -163,7 +167,7 @@ def fork_template(table: LoadedTable) -> WorkerTemplate | None:
 
 
 def _fork_on_request(requests: socket.socket) -> tuple[bytes, list[int]]:
-    """Fork processes until the supervisor is gone, which ends this one. Return in each, with what it is to be and its
+    """Fork processes until the supervisor is gone, which ends this process. In each fork, return its kind and its
     descriptors."""
     name_process("dragoman-fork")
     os.setsid()  # Ctrl-C reaches every process of a terminal's session
@@ -178,19 +182,19 @@ def _fork_on_request(requests: socket.socket) -> tuple[bytes, list[int]]:
         request, descriptors, _, _ = socket.recv_fds(requests, 1, _DESCRIPTORS)
         if not request:
             os._exit(0)
-        made = _fork_for_adoption()
-        if made == 0:
+        pid = _fork_for_adoption()
+        if pid == 0:
             requests.close()
             return request, descriptors
         for descriptor in descriptors:
             os.close(descriptor)
-        with suppress(OSError):  # the supervisor is gone, which the next look says
-            requests.sendall(_RESULT.pack(made))
+        with suppress(OSError):  # the supervisor is gone, as the next read shows
+            requests.sendall(_RESULT.pack(pid))
 
 
 def _fork_for_adoption() -> int:
-    """Fork a process whose parent has ended when this returns its number; return 0 in that process, or the negative
-    number of an error."""
+    """Fork a process whose parent has already ended when this returns the number of the process. Return 0 in that
+    process, or the negative number of an error."""
     reading, writing = os.pipe()
     try:
         between = os.fork()
@@ -208,13 +212,13 @@ def _fork_for_adoption() -> int:
 
 
 def _fork_and_end(reading: int, writing: int) -> int:
-    """Be the process in between: write the number of the one forked here and end. Return 0 in that one."""
+    """Run the process in between: fork the process, write its number and end. Return 0 in the forked process."""
     try:
-        made = os.fork()
+        pid = os.fork()
     except OSError as error:
-        made = -(error.errno or errno.EAGAIN)
-    if made:
-        os.write(writing, _RESULT.pack(made))
+        pid = -(error.errno or errno.EAGAIN)
+    if pid:
+        os.write(writing, _RESULT.pack(pid))
         os._exit(0)
     os.close(reading)
     os.close(writing)
@@ -222,7 +226,7 @@ def _fork_and_end(reading: int, writing: int) -> int:
 
 
 def _program(kind: bytes, descriptors: list[int], table: LoadedTable) -> Callable[[], None]:
-    """Return what the process that was asked for does."""
+    """Return the work of the requested process."""
     if kind == _LOADER:
         (link,) = descriptors
         return partial(loader_program.main, link)
@@ -231,7 +235,7 @@ def _program(kind: bytes, descriptors: list[int], table: LoadedTable) -> Callabl
 
 
 def _run_to_end(work: Callable[[], None]) -> NoReturn:
-    """Be the process that was asked for, to its end."""
+    """Run the requested process to its end."""
     os.setsid()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)

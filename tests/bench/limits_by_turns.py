@@ -55,7 +55,7 @@ class Switches:
     @classmethod
     def of(cls, gateway: Gateway) -> "Switches":
         """Return the parts of a gateway that has both."""
-        generation, observer = gateway._generation, gateway._emit.__self__  # type: ignore[attr-defined]
+        generation, observer = gateway.generation, gateway._emit.__self__  # type: ignore[attr-defined]
         limiter = generation._limits
         return cls(gateway, limiter, TeamLimiter(limiter.registry, limiter.now, limiter.wall, limiter._draw), observer)
 
@@ -67,7 +67,7 @@ class Switches:
             raise RuntimeError("a gateway without a ledger")
 
         def use(limits: bool, writes: bool) -> None:
-            self.gateway._generation._limits = self.limiter if limits else self.free
+            self.gateway.generation._limits = self.limiter if limits else self.free
             self.observer._observers = every if writes else others
 
         return {name: lambda on=on: use(*on) for name, on in USES.items()}  # type: ignore[misc]  # bound here

@@ -108,7 +108,7 @@ CPU_HEAD = ("CPU µs each", "total", "user", "system", "× nginx", "a second", "
 
 
 def cases(results: Results) -> Iterator[str]:
-    """Return a table for each case."""
+    """Yield a table for each case."""
     for case in CASES:
         found = results.outcomes.get(case.name)
         if found:

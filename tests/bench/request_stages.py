@@ -25,11 +25,12 @@ from proxy.deployment_health.breaker_registry import Breakers
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.dispatch.next_deployment import Candidates, prepared_for
 from proxy.dispatch.prefer_honouring import honouring_first
-from proxy.gateway.client_call import answer_headers
+from proxy.gateway.gateway_headers import answer_headers
 from proxy.listener.buffered_response import header_lines, response_head
 from proxy.request_record import RequestRecord, request_id
 from proxy.routing.deployment_load import IDLE, Load
-from proxy.routing.resolve_model import Plan, plan
+from proxy.routing.request_plan import Plan
+from proxy.routing.resolve_model import plan_for
 from proxy.routing.snapshot import Key, Snapshot
 from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.request.heavy_body import is_heavy
@@ -102,26 +103,26 @@ class OneRequest:
         return self.prepared.calls[0].sent
 
     def ids(self) -> None:
-        """Return the record with its id."""
+        """Make the record with its id."""
         self.record = RequestRecord(request_id(HEADERS), 0.0, OPENAI.name, "/v1/chat/completions", "127.0.0.1")
 
     def identify(self) -> None:
-        """Return the team of the key."""
+        """Find the team of the key."""
         self.key = identify(self.table, HEADERS, OPENAI.key_headers, 0.0)
 
     def parse(self) -> None:
-        """Return the parsed and checked body."""
+        """Parse and check the body."""
         is_heavy(REQUEST)
         self.request = OPENAI.parse(Operation.CHAT, REQUEST, None)
 
     def plan(self) -> None:
-        """Return the targets of the model's name."""
-        planned = plan(self.table, self.key.team, self.request.model, OPENAI.name, self.load)
+        """Find the targets of the model's name."""
+        planned = plan_for(self.table, self.key.team, self.request.model, OPENAI.name, self.load)
         permit_extras(self.key.team, self.request)
         self.planned = honouring_first(planned, self.request, self.key.team)
 
     def prepare(self) -> None:
-        """Return the first target that can be called, and its call."""
+        """Choose the first target that can be called, and encode its call."""
         team = self.key.team
         candidates = Candidates(self.breakers, team.tenant, self._prepare)
         prepared = candidates.first(self.planned, 0.0)
@@ -132,21 +133,21 @@ class OneRequest:
         return prepared_for(self.request, target, self.key.team)
 
     def call_headers(self) -> None:
-        """Return the head of the call."""
+        """Make the head of the call."""
         call_headers(self.sent, self.sent.target.credential.headers(), self.record.request_id)
 
     def decode(self) -> None:
-        """Return the decoded response of the vendor."""
+        """Decode the response of the vendor."""
         completion = self.sent.target.dialect.decode(self.sent, ANSWER)
         self.completion = with_usage(self.prepared.request, completion)
 
     def render(self) -> None:
-        """Return the response for the client."""
+        """Render the response for the client."""
         facts = AnswerFacts(self.record.request_id, 1_795_000_000, self.planned.served_name(self.prepared.target))
         self.body = OPENAI.renderer(self.prepared.request, facts).completion(self.completion)
 
     def answer_head(self) -> None:
-        """Return the head of the response."""
+        """Make the head of the response."""
         headers = {"x-request-id": self.record.request_id, **answer_headers(self.record)}
         response_head(HttpVersion11, 200, header_lines(headers), len(self.body), True)
 

@@ -9,12 +9,12 @@ from tests.bench.limits_by_turns import BOTH, LEDGER, LIMITS, NEITHER, USES, Swi
 
 def test_each_turn_has_what_its_name_says() -> None:
     limiter, free, ledger = SimpleNamespace(), SimpleNamespace(), SimpleNamespace(name="ledger")
-    gateway = SimpleNamespace(_generation=SimpleNamespace(_limits=limiter))
+    gateway = SimpleNamespace(generation=SimpleNamespace(_limits=limiter))
     observer = SimpleNamespace(_observers=(ledger, SimpleNamespace(name="log")))
     seen = {}
     for name, use in Switches(gateway, limiter, free, observer).uses().items():  # type: ignore[arg-type]  # stand-ins
         use()
-        seen[name] = (gateway._generation._limits is limiter, ledger in observer._observers)
+        seen[name] = (gateway.generation._limits is limiter, ledger in observer._observers)
     assert seen == USES == {NEITHER: (False, False), LEDGER: (False, True), LIMITS: (True, False), BOTH: (True, True)}
 
 

@@ -110,7 +110,7 @@ def filled(ask: Ask, write: Callable[[list[str]], JsonObject]) -> bytes:
 
 
 def chat_body(ask: Ask, model: str = MODEL) -> bytes:
-    """A request for a chat completion."""
+    """Return the body of a chat completion request."""
 
     def write(texts: list[str]) -> JsonObject:
         said: list[JsonValue] = [{"role": role, "content": text} for role, text in roles(texts)]
@@ -133,5 +133,5 @@ def request_bytes(path: str, body: bytes, key: str = KEY) -> bytes:
 
 
 def chat_request(ask: Ask, model: str = MODEL) -> bytes:
-    """The HTTP request of a chat completion."""
+    """Return the HTTP request of a chat completion."""
     return request_bytes("/v1/chat/completions", chat_body(ask, model))

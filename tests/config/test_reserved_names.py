@@ -4,7 +4,7 @@ import pytest
 
 from config.reserved_names import RESERVED_ROUTES, RESERVED_TEAMS
 from proxy.request_record import NO_TEAM, OTHER, UNKNOWN_TEAM, RequestRecord
-from proxy.telemetry.request_counts import NOBODY
+from proxy.telemetry.request_counts import NO_DEPLOYMENT
 from tests.config.tables import BASE, complaints
 from tests.support.looped import looped
 
@@ -13,7 +13,7 @@ KEY = "sha256:" + "a" * 64
 
 def test_they_are_the_label_values_that_the_gateway_uses() -> None:
     assert {NO_TEAM, OTHER, UNKNOWN_TEAM} == RESERVED_TEAMS
-    assert {OTHER, NOBODY} == RESERVED_ROUTES
+    assert {OTHER, NO_DEPLOYMENT} == RESERVED_ROUTES
     blank = RequestRecord("", 0.0, "", "")
     assert (blank.team, blank.model) == (UNKNOWN_TEAM, OTHER)
 

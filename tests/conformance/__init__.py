@@ -1,1 +1,2 @@
-"""Every cell of the capability matrix through a running gateway, and claims that hold for every profile or surface."""
+"""Tests that send every cell of the capability matrix through a running gateway, and claims that hold for every
+profile or surface."""

@@ -1,4 +1,4 @@
-"""Requests that hold everything advisory, to every surface, and odd values of each advisory field."""
+"""Requests that hold every advisory field, for every surface, and unusual values of each advisory field."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -50,12 +50,12 @@ ODD: Mapping[str, tuple[JsonValue, ...]] = {
     "prediction": (*_OBJECTS, {"type": "content", "content": [{"type": "text", "text": "a"}]}),
     "speculation": (_LONG, [1, 2, 3], {"a": "b"}, 7, True, *_OBJECTS),
 }
-"""Values that vendors may not take. None of them is an error."""
+"""Values that a vendor may not accept. None of them may cause an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdvisoryRun:
-    """One request that holds everything advisory, to a path of a surface."""
+    """One request that holds every advisory field, to a path of a surface."""
 
     row: MatrixEntry
     path: str
@@ -73,7 +73,7 @@ def surface_paths(operation: Operation) -> Iterator[str]:
 
 @cache
 def run_advisory(profile: str) -> tuple[AdvisoryRun, ...]:
-    """Return the request of each model and operation of a profile, on each surface."""
+    """Return the requests of each model and operation of a profile, on each surface."""
     return asyncio.run(_run(profile))
 
 

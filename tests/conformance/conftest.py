@@ -1,11 +1,11 @@
-"""The summary line of a run about the capability matrix."""
+"""The summary line of a test run about the capability matrix."""
 
 from collections.abc import Iterable
 
 from tests.support.summary_counts import CountKey
 
 WALKED = "matrix"
-"""The topic of the matrix's sizes, counted once every cell was sent."""
+"""The topic of the matrix's sizes, counted after every cell was sent."""
 
 
 def summary_lines(found: Iterable[CountKey]) -> list[str]:

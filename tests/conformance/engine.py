@@ -1,6 +1,6 @@
-"""A model that honours the constraints, stops and limits of a call exactly, before any wire format.
+"""A model that honours the constraints, stops and limits of a call exactly, independent of the wire format.
 
-So what a client sees shows what the gateway sent and what it did itself.
+The client's response therefore shows what the gateway sent and which features it emulated.
 """
 
 import re
@@ -14,19 +14,19 @@ from providers.emulation.plan_checks import CHOICE, OBJECT, SCHEMA
 from providers.json_types import JsonObject, JsonValue
 
 WINDOW = 4000
-"""Tokens that prompt and answer may have together, for every model of every fake."""
+"""The tokens that a prompt and its response may have together, for every model of every fake."""
 
 WORDS = ("one", " two", " END", " three")
-"""The tokens of every answer that no constraint shapes; the last one is the candidate's own."""
+"""The tokens of every response that no constraint shapes. The last token differs by candidate."""
 
 LAST = (" three", " four", " five", " six")
-"""The last token of each candidate, by number. The second candidate is the likeliest."""
+"""The last token of each candidate, by number. The second candidate is the most likely."""
 
 LOGPROBS = (-0.5, -0.25, -0.75, -1.0)
 """The log probability of every token of a candidate, by its number."""
 
 THOUGHT = 16
-"""Reasoning tokens of a model whose reasoning counts towards the limit, if the limit leaves room for a text."""
+"""The reasoning tokens of a model whose reasoning counts towards the limit, if the limit leaves room for a text."""
 
 PATTERN = "[0-9]{3}"
 FINDS: Mapping[str, str] = {PATTERN: "123", "(yes|no)": "no"}
@@ -38,8 +38,8 @@ class EngineRequest:
     """One call, independent of the wire format. `prompts` are texts; token ids become their numbers with spaces
     between.
 
-    `text` is the answer that a constraint demands, `tool` the function to call instead of a text, `limit` the most
-    tokens.
+    `text` is the response that a constraint demands, `tool` the function to call instead of a text, `limit` the
+    greatest number of tokens.
     """
 
     prompts: tuple[str, ...]
@@ -55,8 +55,8 @@ class EngineRequest:
 
 @dataclass(frozen=True, slots=True)
 class EngineChoice:
-    """One choice. `tokens` are those of the prompt, when it is echoed, and of the answer, with their log
-    probabilities (None for the first of a prompt)."""
+    """One choice. `tokens` are the tokens of the prompt, if it is echoed, and of the response, with their log
+    probabilities (`None` for the first token of a prompt)."""
 
     text: str
     tokens: tuple[tuple[str, float | None], ...]
@@ -66,7 +66,7 @@ class EngineChoice:
 
 
 class Engine:
-    """Writes candidates. A prompt that comes again gets further candidates, as sampling would give."""
+    """A model that generates candidates. A repeated prompt gets further candidates, as sampling would give."""
 
     def __init__(self) -> None:
         self._asked: dict[str, int] = {}
@@ -123,8 +123,8 @@ def prompt_tokens(request: EngineRequest) -> int:
 
 
 def constrained(body: JsonObject) -> str | None:
-    """Return a text that matches the body's constraint in any form that a server documents; None without a
-    constraint. A constraint in the prompt takes precedence over a JSON mode, which says less."""
+    """Return a text that matches the body's constraint in any form that a server documents; `None` without a
+    constraint. A constraint in the prompt takes precedence over a JSON mode, which is less specific."""
     if (told := _told(body)) is not None:
         return told
     for name in ("", "structured_outputs", "nvext", "response_format", "output_config"):
@@ -135,7 +135,7 @@ def constrained(body: JsonObject) -> str | None:
 
 
 def _told(body: JsonObject) -> str | None:
-    """Return a text that keeps the constraint that the prompt tells."""
+    """Return a text that satisfies the constraint that the prompt describes."""
     rest: list[JsonValue] = [body]
     while rest:
         match rest.pop():
@@ -202,4 +202,4 @@ _WRITERS: Mapping[str, Callable[[JsonValue], str]] = {
     "ebnf": _of_grammar,
     **dict.fromkeys(("json", "json_schema", "schema", "format"), _of_schema),
 }
-"""By the name of the constraint in a server's API."""
+"""The writers of a constrained text, by the name of the constraint in a server's API."""

@@ -1,6 +1,6 @@
-"""The answer that a client must see for each feature, whether vendor or gateway provides it.
+"""The response that a client must see for each feature, whether the vendor or the gateway provides it.
 
-Written by hand from OpenAI's documentation, not derived from what the code does.
+Written by hand from OpenAI's documentation, not derived from the code.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ TOKENS = ("one", " two", " END", " three")
 
 
 def plain(seen: AnswerView) -> None:
-    """Assert one whole choice and the vendor's own count."""
+    """Assert one complete choice and the vendor's own token counts."""
     _whole(seen)
     assert seen.usage is not None
     assert seen.usage[1] == 4
@@ -35,7 +35,8 @@ def _says(text: str) -> Callable[[AnswerView], None]:
 
 
 def _several(prompts: int, *texts: str) -> Callable[[AnswerView], None]:
-    """Assert choices numbered without a gap, each prompt counted once, and all generated tokens."""
+    """Assert that the choices are numbered without a gap, that each prompt is counted once, and that all generated
+    tokens are counted."""
 
     def check(seen: AnswerView) -> None:
         assert list(seen.choices) == list(range(len(texts)))
@@ -107,18 +108,18 @@ _ANSWERS: Mapping[str, Callable[[AnswerView], None]] = {
     "parallel_tool_calls": _called,
     "stream": _whole,
 }
-"""Other features leave no trace in an answer of four words."""
+"""The check of each feature. Other features leave no trace in a response of four words."""
 
 ENDLESS = frozenset({"mock"})
-"""Profiles without a window."""
+"""Profiles without a context window."""
 
 
 TWO_LIMITS = frozenset({"gemini", "vertex"})
-"""Profiles whose prompts and answers have a limit each, so that only a prompt can be too long for the window."""
+"""Profiles whose prompts and responses have separate limits, so that only a prompt can be too long for the window."""
 
 
 def check_effect(profile: str, feature: str, operation: Operation, answer: Answer) -> None:
-    """Assert that an answer shows what the feature promises."""
+    """Assert that a response shows the effect that the feature promises."""
     if feature == "context_length_exceeded_behavior.error" and profile not in ENDLESS:
         assert answer.status == 400, answer.body
         told = ("invalid_value", "max_tokens") if profile in TWO_LIMITS else ("context_length_exceeded", "prompt")

@@ -1,4 +1,4 @@
-"""A dialect as a fake vendor speaks it: its endpoints, how their calls are read, and how answers are written."""
+"""A dialect as a fake vendor speaks it: its endpoints, how it reads their calls, and how it writes responses."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,9 +11,9 @@ EVENTS = "text/event-stream"
 
 @dataclass(frozen=True, slots=True)
 class EngineAnswer:
-    """The answer to a call: its choices, and the tokens read and generated.
+    """The response to a call: its choices, and the numbers of prompt and generated tokens.
 
-    `counts_unasked` says that a stream of this vendor ends in its usage without `stream_options`.
+    If `counts_unasked`, a stream of this vendor ends in its usage even without `stream_options`.
     """
 
     choices: Sequence[EngineChoice]
@@ -31,8 +31,8 @@ def switched_on(path: str, body: JsonObject) -> bool:
 class FakeEndpoint:
     """One endpoint. `ends` are the ends of its paths, without a query.
 
-    `read_request` reads a body; `whole` and `frames` write an answer to it. `streams` returns whether a path and a body
-    want a stream, whose content type is `media`.
+    `read_request` reads a body; `whole` and `frames` write a response to it. `streams` returns whether a path and a
+    body request a stream, whose content type is `media`.
     """
 
     ends: tuple[str, ...]
@@ -45,26 +45,26 @@ class FakeEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class FakeDialect:
-    """One dialect: its endpoints; the error for a call that is too large, as status and body; and by the end of the
-    path the answers to questions about a prompt's size, whose body is empty for a GET."""
+    """One dialect: its endpoints; the error for a call that is too large, as status and body; and, by the end of the
+    path, the responses to requests for a prompt's size. The body of such a request is empty for a GET."""
 
     calls: tuple[FakeEndpoint, ...]
     too_large: Callable[[EngineRequest], tuple[int, JsonObject]]
     questions: Mapping[str, Callable[[JsonObject], JsonValue]] = field(default_factory=dict)
 
     def call(self, path: str) -> FakeEndpoint | None:
-        """Return the endpoint of a path without its query; None for a question about a prompt's size."""
+        """Return the endpoint of a path without its query; `None` for a request for a prompt's size."""
         if path.endswith(tuple(self.questions)):
             return None
         return next((wire for wire in self.calls if path.endswith(wire.ends)), None)
 
     def answer(self, path: str, body: JsonObject) -> JsonValue:
-        """Return the answer to a question about a prompt's size. Raises StopIteration for an unknown one."""
+        """Return the response to a request for a prompt's size. Raises StopIteration for an unknown path."""
         return next(answer for end, answer in self.questions.items() if path.endswith(end))(body)
 
 
 def strings(value: JsonValue) -> tuple[str, ...]:
-    """Return the strings of a string, a list of them, or None."""
+    """Return the strings of a string, a list of strings, or `None`."""
     return tuple(map(str, value)) if isinstance(value, list) else () if value is None else (str(value),)
 
 
@@ -89,7 +89,7 @@ def conversation(body: JsonObject) -> str:
 
 
 def tool_of(body: JsonObject) -> str | None:
-    """Return the name of the first function, as a model would call it unless `tool_choice` forbids it."""
+    """Return the name of the first function, which a model would call unless `tool_choice` forbids it."""
     tools, choice = body.get("tools"), body.get("tool_choice")
     kind = choice.get("type") if isinstance(choice, dict) else choice
     if not isinstance(tools, list) or not isinstance(tools[0], dict) or kind == "none":
@@ -100,5 +100,5 @@ def tool_of(body: JsonObject) -> str | None:
 
 
 def pieces(written: EngineChoice) -> list[str]:
-    """Return the text in pieces of four characters, so that no stop and no choice comes in one piece."""
+    """Return the text in chunks of four characters, so that no stop and no choice arrives in one chunk."""
     return [written.text[start : start + 4] for start in range(0, len(written.text), 4)]

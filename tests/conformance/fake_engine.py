@@ -1,7 +1,7 @@
 """A fake vendor of a given profile: an engine behind its dialect, with the vendor's behaviour at a full window.
 
-The habits are written down here from the vendors' documentation a second time, so that a mistake about them in
-`profiles.yaml` shows.
+The behaviours are written here from the vendors' documentation independently of `profiles.yaml`, so that a mistake
+there shows.
 """
 
 import re
@@ -20,30 +20,30 @@ Habit = Literal["refuses", "obeys", "answers"]
 
 HABITS: Mapping[str, Habit] = {
     "fireworks": "obeys",
-    "vllm": "answers",  # from 0.32 it lowers max_tokens to what fits
-    "llamacpp": "answers",  # generates until the slot is full
-    "localai": "answers",  # as the engine behind it: cuts the prompt or ends where the window ends
+    "vllm": "answers",  # since 0.32 it lowers max_tokens to fit the window
+    "llamacpp": "answers",  # generates until the slot's context is full
+    "localai": "answers",  # like the engine behind it: cuts the prompt, or ends the response at the end of the window
     "ollama": "answers",  # cuts the prompt to fit
-    "llamacpp_native": "answers",  # generates until the slot is full
-    "ollama_native": "answers",  # told not to cut, ends the answer where the window ends
-    "anthropic": "answers",  # ends the message where the window ends
-    "vertex_anthropic": "answers",  # the same models
-    "bedrock_anthropic": "answers",  # the same again
-    "triton": "answers",  # lowers max_tokens to what fits
+    "llamacpp_native": "answers",  # generates until the slot's context is full
+    "ollama_native": "answers",  # if the request forbids cutting, ends the response at the end of the window
+    "anthropic": "answers",  # ends the message at the end of the window
+    "vertex_anthropic": "answers",  # serves the same models
+    "bedrock_anthropic": "answers",  # serves the same models
+    "triton": "answers",  # lowers max_tokens to fit the window
     "sagemaker": "answers",  # vLLM in its container
     "mock": "answers",  # has no window
 }
-"""What a vendor does with a call that is too large for the window. Vendors that are not here refuse it."""
+"""How each vendor handles a call that is too large for the window. Vendors that are not listed refuse it."""
 
 NEW_CLAUDE = re.compile(r"claude-(haiku-4-5|opus-4-7|sonnet-5-5)")
-"""The models of Bedrock that answer too; its others refuse."""
+"""The models of Bedrock that also serve such a call; its other models refuse it."""
 
 COUNT_UNASKED = frozenset({"ai21", "fireworks", "together", "mistral", "perplexity", "databricks", "cohere_compat"})
 """Vendors whose streams end in their usage without `stream_options`."""
 
 
 STREAMS_ONLY = re.compile(r"qwq")
-"""Models that refuse to answer in one piece."""
+"""Models that refuse non-streaming requests."""
 
 
 FAKE_DIALECTS: Mapping[str, FakeDialect] = declared("*fake_server.py", "FAKE_DIALECTS")
@@ -56,7 +56,7 @@ def fake_dialect_of(profile: str) -> FakeDialect:
 
 
 class FakeEngine:
-    """The behaviour of one vendor, for `FakeVendor.default`."""
+    """The behaviour of one vendor, for use as `FakeVendor.default`."""
 
     def __init__(self, profile: str) -> None:
         self._profile = profile

@@ -15,7 +15,7 @@ SMALLEST: Mapping[Operation, JsonObject] = {
     Operation.COMPLETIONS: {"prompt": PROMPT},
     Operation.CHAT: {"messages": [{"role": "user", "content": PROMPT}]},
 }
-"""The smallest request, but for its model."""
+"""The smallest request, without its model."""
 
 SCHEMA: JsonObject = {
     "type": "object",
@@ -32,16 +32,16 @@ TOOL: JsonObject = {
 }
 HEADERS: JsonObject = {"x-trace-id": "abc"}
 TOO_MANY = 4096
-"""A limit for which no fake's window has room; some vendors accept no larger one."""
+"""A limit that fits no fake's window. Some vendors accept no larger value."""
 
 MANY_STOPS: list[JsonValue] = [*(f"never-{number}" for number in range(31)), "END"]
-"""As many stops as a request may have; only the last one occurs in the answer."""
+"""As many stops as a request may have; only the last one occurs in the response."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Fields added to the smallest request. `refused` replaces them where the vendor lacks the field and the value
-    would be neutral or advisory."""
+    """Fields added to the smallest request. `refused` replaces them if the vendor lacks the field and the value would
+    be neutral or advisory."""
 
     fields: JsonObject
     refused: JsonObject | None = None
@@ -145,11 +145,11 @@ CODES = frozenset({"unsupported_parameter", "invalid_value"})
 
 
 def params_of(row: MatrixEntry, feature: str) -> set[str]:
-    """Return the fields that the error of a refused cell may name: its own, or the one that keeps the model from the
-    endpoint."""
+    """Return the fields that the error of a refused cell may name: its own field, or the field that keeps the model
+    from the endpoint."""
     fields = {"min_tokens" if feature == "unknown" else feature.partition(".")[0]}
     if row.cells["tools"].refused:
-        # What is said of tools comes with some.
+        # A feature about tools is sent together with `tools`.
         fields.add("tools")
     if not load_profiles()[row.profile].chats(row.model):
         fields.add("messages" if row.operation is Operation.CHAT else "tools")
@@ -181,10 +181,11 @@ _BESIDE_REASONING: Final = frozenset(
         *("logprobs", "echo.logprobs", "best_of"),
     }
 )
-"""OpenAI's models that reason unless the effort is `none`, and what they take only then ("Using GPT-5.6" page)."""
+"""OpenAI's models that reason unless the effort is `none`, and the fields that they accept only without reasoning
+("Using GPT-5.6" page)."""
 
 _LIMITS: Mapping[str, JsonObject] = {"gpt-5.1-codex": {"max_tokens": THOUGHT + 3}}
-"""Models whose API takes no limit as low as the other models' limit: their reasoning counts towards it."""
+"""Models whose API accepts no limit as low as the other models' limit, because their reasoning counts towards it."""
 
 
 def fields_for(feature: str, row: MatrixEntry, *, refused: bool) -> JsonObject:

@@ -1,10 +1,10 @@
-"""The committed record of what goes out for each cell of the matrix: golden/<profile>.json, one line a cell.
+"""The committed record of the requests that each cell of the matrix sends: golden/<profile>.json, one line per cell.
 
-`python -m tests.conformance.golden [PROFILE ...]` writes files anew; review the difference before committing it.
+`python -m tests.conformance.golden [PROFILE ...]` rewrites the files; review the difference before committing it.
 
-A line holds the cell's support and, for each request that the vendor got, the members by which its body differs from
-that of the smallest request, which the line `smallest` has. `without` lists members that it lacks. A request to another
-path is recorded whole. A refused cell has the error instead.
+A line holds the cell's support and, for each request that the vendor received, the fields by which its body differs
+from the body of the smallest request. The line `smallest` holds that body. `without` lists fields that the body lacks.
+A request to another path is recorded completely. A refused cell has the error instead.
 """
 
 import json
@@ -89,7 +89,7 @@ def _json(value: JsonValue) -> str:
 
 
 def write(profiles: Iterable[str]) -> None:
-    """Write the files of these profiles."""
+    """Write the files of `profiles`."""
     FOLDER.mkdir(exist_ok=True)
     for profile in profiles:
         (FOLDER / f"{profile}.json").write_text(text(profile), encoding="utf-8")

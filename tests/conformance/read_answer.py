@@ -1,4 +1,4 @@
-"""An answer as its client sees it, in one form for whole and streamed, text and chat."""
+"""A response as its client sees it, in one form for non-streaming and streamed, text and chat."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,8 +14,8 @@ DONE = b"[DONE]"
 
 @dataclass(slots=True)
 class ChoiceView:
-    """One choice. `tokens` are the tokens of its log probabilities with their values, None without any; `calls` the
-    functions called, with their arguments."""
+    """One choice. `tokens` are the tokens of its log probabilities with their values, `None` without log
+    probabilities; `calls` are the functions called, with their arguments."""
 
     text: str = ""
     finish: JsonValue = None
@@ -25,7 +25,7 @@ class ChoiceView:
 
 @dataclass(frozen=True, slots=True)
 class AnswerView:
-    """An answer: choices by index, usage as (prompt, completion), and the fields that `x-dragoman-emulated` names."""
+    """A response: choices by index, usage as (prompt, completion), and the fields that `x-dragoman-emulated` names."""
 
     choices: Mapping[int, ChoiceView]
     usage: tuple[int, int] | None

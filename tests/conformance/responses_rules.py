@@ -1,7 +1,7 @@
-"""OpenAI's Responses API as a fake vendor that thinks, and refuses a conversation without its encrypted reasoning.
+"""OpenAI's Responses API as a fake vendor that reasons, and refuses a conversation without its encrypted reasoning.
 
-OpenAI itself takes such a conversation, and the model then reasons again: its guide "Reasoning models" recommends that
-the items are passed back, November 2026. It refuses a reasoning item without the item that followed it.
+OpenAI itself accepts such a conversation, and the model then reasons again: its guide "Reasoning models" recommends to
+pass the items back (November 2026). It refuses a reasoning item without the item that followed it.
 """
 
 from collections.abc import Iterator
@@ -14,10 +14,10 @@ from tests.providers.dialects.responses.kit import events_of, sse
 
 
 class OpenAIResponses(ThinkingVendor):
-    """A model that takes tools by the Responses API alone: every turn has encrypted reasoning with a summary."""
+    """A model that supports tools only in the Responses API. Every turn has encrypted reasoning with a summary."""
 
     def items(self, turn: int) -> list[JsonObject]:
-        """The output of a turn."""
+        """Return the output items of a turn."""
         reasoning: JsonObject = {
             "type": "reasoning",
             "id": f"rs_{turn}",
@@ -33,7 +33,7 @@ class OpenAIResponses(ThinkingVendor):
                 "id": f"fc_{own}",
                 "call_id": f"call_{own}",
                 "name": name,
-                # With a space, as the model wrote them.
+                # With a space, as the model wrote the arguments.
                 "arguments": orjson.dumps(given).decode().replace(":", ": "),
             }
             for own, name, given in calls_of(turn)

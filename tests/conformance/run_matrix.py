@@ -1,4 +1,4 @@
-"""Sending each cell of the capability matrix through a running gateway to a fake of its vendor."""
+"""Sends each cell of the capability matrix through a running gateway to a fake of its vendor."""
 
 import asyncio
 import re
@@ -27,14 +27,14 @@ PATHS: Mapping[Operation, str] = {
     Operation.CHAT: "/v1/chat/completions",
 }
 UNSTREAMED = frozenset({"best_of"})
-"""Features that no stream has."""
+"""Features that cannot be streamed."""
 
 STREAM: JsonObject = {"stream": True, "stream_options": {"include_usage": True}}
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A request as the vendor got it; `body` is None where it had none."""
+    """A request as the vendor received it; `body` is `None` if it had no body."""
 
     path: str
     body: JsonObject | None
@@ -47,23 +47,24 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The requests that the vendor got for one of a client, in order of arrival, the client's answer, and what the
-    access log is told."""
+    """The vendor requests for one client request, in order of arrival, the client's response, and the fields reported
+    to the access log."""
 
     sent: tuple[Sent, ...]
     answer: Answer
     record: RequestRecord
 
     def calls(self, profile: str) -> list[Sent]:
-        """Return the requests to the model, without the questions about a prompt's size."""
+        """Return the requests to the model, without the requests for a prompt's size."""
         return [sent for sent in self.sent if fake_dialect_of(profile).call(sent.endpoint) is not None]
 
 
 @dataclass(frozen=True, slots=True)
 class CellRun:
-    """One cell with its exchanges, whole and streamed.
+    """One cell with its exchanges, non-streaming and streamed.
 
-    `base` is the exchange of the smallest request of its endpoint; `window` says that the table has the context window.
+    `base` is the exchange of the smallest request of its endpoint. If `window`, the configuration has the context
+    window.
     """
 
     row: MatrixEntry
@@ -81,14 +82,14 @@ class CellRun:
 
 @dataclass(frozen=True, slots=True)
 class MatrixClient:
-    """A gateway before one fake vendor, and a client's connection to it."""
+    """A gateway in front of one fake vendor, and a client's connection to it."""
 
     rig: Rig
     fake: FakeEngine
     client: RawClient
 
     async def exchange(self, row: MatrixEntry, fields: JsonObject, path: str | None = None) -> Exchange:
-        """Send the smallest request with these fields, to a path of a surface or to OpenAI's."""
+        """Send the smallest request with these fields to `path`, by default the path of OpenAI's surface."""
         self.fake.forget()
         self.rig.vendor.requests.clear()
         self.rig.records.clear()
@@ -99,7 +100,7 @@ class MatrixClient:
         return Exchange(tuple(map(_sent, self.rig.vendor.requests)), answer, record)
 
     async def cell(self, row: MatrixEntry, feature: str, base: Exchange, window: bool) -> CellRun:
-        """Send one feature's request, whole and streamed."""
+        """Send one feature's request, non-streaming and streamed."""
         cell = row.cells[feature]
         fields = fields_for(feature, row, refused=cell.refused)
         whole = await self.exchange(row, fields)
@@ -115,20 +116,20 @@ def _sent(received: Received) -> Sent:
 
 
 AT_ROOT = ("llamacpp_native", "tgi_native")
-"""Profiles without an address of their own whose servers have their API at the root."""
+"""Profiles without an address of their own whose servers have their API at the root path."""
 
 
 def api_path(profile: str) -> str:
-    """Return the path of a profile's API, with the names of placeholders for their values."""
+    """Return the path of a profile's API, with the names of placeholders as their values."""
     usual = "http://host" if profile in AT_ROOT else "http://host/v1"
     return re.sub(r"[{}]", "", urlsplit(load_profiles()[profile].base_url or usual).path)
 
 
 _TOLD_A_LIMIT = ("anthropic", "anthropic_vertex", "bedrock_anthropic", "llm_engine", "triton")
-"""Dialects that require a limit. Others get no greatest limit, to which the clients' limit would be lowered."""
+"""Dialects that require a limit. The others get no greatest limit, to which the clients' limit would be lowered."""
 
 _LIMIT = 3072
-"""A limit that leaves room for a prompt in the window, and for a budget of thinking."""
+"""A limit that leaves room in the window for a prompt and a reasoning budget."""
 
 
 def table(profile: str, window: int | None, limit: int | None = _LIMIT) -> str:
@@ -148,7 +149,7 @@ def _settings(profile: str, model: str, window: int | None, limit: int | None) -
 async def matrix_client(
     profile: str, window: int | None = None, limit: int | None = _LIMIT
 ) -> AsyncIterator[MatrixClient]:
-    """Run a gateway for one profile for as long as the block."""
+    """Run a gateway for one profile for the duration of the block."""
     async with rig(table(profile, window, limit)) as running:
         fake = running.vendor.default = FakeEngine(profile)
         async with connected(running.port) as client:
@@ -157,7 +158,7 @@ async def matrix_client(
 
 @cache
 def run_profile(profile: str) -> tuple[CellRun, ...]:
-    """Return every cell of a profile, and once more those that a window in the table changes."""
+    """Return every cell of a profile, and once more the cells that a window in the configuration changes."""
     return asyncio.run(_walk(profile))
 
 
@@ -173,10 +174,10 @@ async def _walk(profile: str) -> tuple[CellRun, ...]:
 
 async def _walked(profile: str, cells: list[tuple[MatrixEntry, list[str]]], window: int | None) -> list[CellRun]:
     found: list[CellRun] = []
-    # A limit beyond the window must not be lowered beforehand.
+    # A limit beyond the window must not be lowered in advance.
     async with matrix_client(profile, window) as walking, matrix_client(profile, window, None) as beyond:
         for row, features in cells:
-            # The first request may make the gateway ask for the window.
+            # The first request may make the gateway fetch the window from the vendor.
             await walking.exchange(row, {})
             await beyond.exchange(row, {"max_tokens": 5})
             base = await walking.exchange(row, {})

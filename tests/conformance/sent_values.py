@@ -1,4 +1,4 @@
-"""Finding a feature's value in what a vendor got, as it is or in a form that the vendors document for it.
+"""Finds a feature's value in the vendor's request, unchanged or in a form that the vendor documents for it.
 
 The forms are written by hand, not derived from the gateway's code.
 """
@@ -57,7 +57,7 @@ _FORMS: Mapping[str, Sequence[JsonValue]] = {
     "inference_extra_params": [3],
     "unknown": [3],
 }
-"""The forms of a feature's value on the wire, where they differ from the client's value."""
+"""The forms of a feature's value on the wire, if they differ from the client's value."""
 
 _EFFORTS: Mapping[str, JsonValue] = {
     "mistral-medium-3.5": "high",
@@ -68,34 +68,34 @@ _EFFORTS: Mapping[str, JsonValue] = {
     "anthropic.claude-haiku-4-5-20251001-v1:0": {"type": "enabled", "budget_tokens": 1976},
     "command-a-03-2025": {"type": "enabled", "token_budget": 2000},
 }
-"""What the least effort is on models that know fewer words, or none ("Reasoning" pages of Mistral, Groq, Z.ai and
-Moonshot; "Extended thinking" of Anthropic; `cohere` 7.3.1 type `Thinking`)."""
+"""The form of the lowest effort on models that know fewer effort words, or no effort ("Reasoning" pages of Mistral,
+Groq, Z.ai and Moonshot; "Extended thinking" of Anthropic; `cohere` 7.3.1 type `Thinking`)."""
 
 ADAPTIVE = frozenset({"anthropic.claude-opus-4-7", "anthropic.claude-sonnet-5-5"})
-"""Models without budgets of reasoning: a budget becomes adaptive thinking, and is named as emulated ("Adaptive
+"""Models without reasoning budgets: a budget becomes adaptive thinking and is reported as emulated ("Adaptive
 thinking" page of Anthropic, November 2026)."""
 
 _STREAMED = frozenset({"stream", "stream_options"})
-"""Features that turn a call into a stream, which some vendors express in the path."""
+"""Features that turn a call into a stream. Some vendors express this in the path."""
 
 _IN_HEADERS: Mapping[str, Mapping[str, str]] = {"service_tier": {"x-amzn-bedrock-service-tier": "default"}}
-"""Features that some vendors take in a header."""
+"""Features that some vendors accept in a header."""
 
 _SILENT = frozenset({"inference_timeout"})
-"""Features that the gateway alone acts on."""
+"""Features that only the gateway handles."""
 
 _IN_EVERY_CALL = frozenset({"prompt", "messages", "context_length_exceeded_behavior"})
-"""Features that the smallest request has too."""
+"""Features that the smallest request also has."""
 
 _STREAM_SWITCHES = frozenset({"stream", "stream_options"})
-"""Features that every call of a model has that only streams."""
+"""Stream fields that every call has if its model only streams."""
 
 _MINDED = ("fireworks", "together/model chat")
-"""Vendors that obey `context_length_exceeded_behavior`; the others have one behaviour."""
+"""Vendors that obey `context_length_exceeded_behavior`. The others have a fixed behaviour."""
 
 
 def is_sent(walked: CellRun, fields: JsonObject) -> bool:
-    """Return whether a native field's value is among the members by which the call differs from the smallest one."""
+    """Return whether a native field's value is among the fields by which the call differs from the smallest call."""
     (sent,) = walked.whole.calls(walked.row.profile)
     feature, field = walked.feature, walked.feature.partition(".")[0]
     if feature in _STREAMED:
@@ -120,7 +120,7 @@ def is_sent(walked: CellRun, fields: JsonObject) -> bool:
 
 
 def engine_requests(walked: CellRun, exchange: Exchange) -> list[EngineRequest]:
-    """Return what each call of an exchange wants of the model."""
+    """Return the `EngineRequest` of each call of an exchange."""
     found: list[EngineRequest] = []
     for call in exchange.calls(walked.row.profile):
         wire = fake_dialect_of(walked.row.profile).call(call.endpoint)
@@ -143,7 +143,7 @@ WANTED_PROMPTS: Mapping[str, Counter[str]] = {
     "n": Counter([PROMPT] * 2),
     "best_of": Counter([PROMPT] * 2),
 }
-"""How often each prompt must be answered, by one call or by several."""
+"""How often each prompt must be answered, in one call or in several."""
 
 
 def answered_prompts(walked: CellRun, exchange: Exchange) -> Counter[str]:
@@ -158,7 +158,7 @@ def _minds(walked: CellRun) -> bool:
 
 
 def changed(sent: Sent, base: Exchange) -> JsonObject:
-    """The members of a body that the smallest request's has not, or has with another value."""
+    """Return the fields of a body that the smallest request's body lacks, or has with another value."""
     before = base.sent[-1].body or {}
     return {name: value for name, value in (sent.body or {}).items() if name not in before or before[name] != value}
 

@@ -1,4 +1,4 @@
-"""A fake of every vendor's embeddings and rankings: answers in the wire form that was asked."""
+"""A fake of every vendor's embeddings and rankings. It responds in the wire format of the request."""
 
 import base64
 import struct
@@ -18,12 +18,12 @@ ARN = "arn:aws:bedrock:eu-west-1::foundation-model/"
 
 
 def vector_of(text: str) -> list[float]:
-    """Return the vector that every fake gives a text; exact as single floats."""
+    """Return the vector that every fake gives for a text; its numbers are exact as single-precision floats."""
     return [float(len(text)), ord(text[0]) / 4]
 
 
 def table() -> str:
-    """Return a table with every vendor at the port PORT, each with a path of its own, and its example models."""
+    """Return a configuration with every vendor and its example models at the port PORT, each under its own path."""
     lines = ["vendors:"]
     for profile in dict.fromkeys(entry.profile for entry in ENTRIES):
         owner = "/projects/p" if profile == "watsonx" else ""
@@ -39,7 +39,7 @@ def table() -> str:
 
 
 def answer(request: Received) -> Script:
-    """Answer as the vendor that the path names does."""
+    """Respond as the vendor that the path names."""
     path = urlsplit(request.target).path
     body = cast(JsonObject, request.json())
     profile = path.split("/")[1]
@@ -53,7 +53,7 @@ def answer(request: Received) -> Script:
 
 
 def _fits(form: str, path: str, body: JsonObject) -> bool:
-    """Return whether a call has the form, where a vendor has several of them."""
+    """Return whether a call has the format `form`, for vendors that have several."""
     wanted = {
         "bedrock_titan": "inputText" in body,
         "bedrock_cohere": "texts" in body,

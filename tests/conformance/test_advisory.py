@@ -1,4 +1,4 @@
-"""What promises nothing about the answer is never an error: it is sent where the vendor takes it, else named."""
+"""An advisory field never causes an error: it is sent if the vendor accepts it, and otherwise reported as left out."""
 
 from collections.abc import Iterator
 from typing import cast
@@ -21,7 +21,8 @@ from tests.support.looped import looped
 each_profile = looped("profile", [name for name, each in load_profiles().items() if each.wires])
 
 MEANS_NOTHING = frozenset({"service_tier", "store"})
-"""Fields whose advisory value may be what the vendor does anyway, so that nothing is sent and nothing is left out."""
+"""Fields whose advisory value may equal the vendor's default, so that nothing is sent and nothing is reported as left
+out."""
 
 
 def test_every_advisory_field_has_a_usual_value_and_odd_ones() -> None:
@@ -48,7 +49,7 @@ def test_what_is_not_sent_is_named(profile: str) -> None:
 
 
 def _leaf(value: JsonValue) -> JsonValue:
-    """The last value in an object, which vendors' forms of it hold too."""
+    """Return the last value in an object; the vendors' forms of the object hold it too."""
     return _leaf(list(value.values())[-1]) if isinstance(value, dict) else value
 
 
@@ -91,14 +92,14 @@ def test_the_names_are_bounded(profile: str) -> None:
 
 
 TYPED = frozenset({each.dialect for each in load_profiles().values()} - {"bedrock", "gemini", "cohere", "ollama"})
-"""Dialects that read conversations by their parts."""
+"""Dialects that read a conversation part by part."""
 
 MARK: JsonValue = {"type": "ephemeral"}
 TURNS: tuple[JsonObject, ...] = (
     {"role": "user", "name": "Ann Lee", "content": [{"type": "text", "text": "hi", "cache_control": MARK}]},
     {"role": "assistant", "name": "bot", "content": "yes", "reasoning_content": "hm", "cache_control": MARK},
 )
-"""Turns with members that promise nothing about the answer."""
+"""Messages with advisory fields."""
 
 
 @looped("profile", [name for name, each in load_profiles().items() if each.dialect in TYPED])

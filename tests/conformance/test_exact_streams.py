@@ -1,4 +1,4 @@
-"""A whole answer is the same to the letter whether its vendor was asked for a stream or not."""
+"""A non-streaming response is byte-identical whether or not the gateway streamed from its vendor."""
 
 from providers.json_types import JsonObject
 from providers.profiles.load_profiles import load_profiles
@@ -26,7 +26,8 @@ IN_DOUBT: dict[str, JsonObject] = {
 
 
 def table(profile: str) -> str:
-    """Two vendors of one profile, of which one may be asked for streams."""
+    """Return a configuration with two deployments of one profile, one of which allows streaming for non-streaming
+    requests."""
     address = f"http://127.0.0.1:PORT{api_path(profile)}"
     settings = f'profile: {profile}, api_key: k, base_url: "{address}", allow_private: true'
     settings += ", max_output_tokens: 8192"
@@ -35,7 +36,8 @@ def table(profile: str) -> str:
 
 
 async def answered(running: Rig, profile: str, vendor: str, body: JsonObject) -> tuple[object, list[bool]]:
-    """What the client got but for what names this answer, and for each call whether it asked for a stream."""
+    """Return the client's response without its identifying fields, and for each vendor call whether it requested a
+    stream."""
     fake = running.vendor.default
     assert isinstance(fake, FakeEngine)
     fake.forget()

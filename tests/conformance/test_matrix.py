@@ -1,7 +1,8 @@
-"""Every cell of the capability matrix is what happens: sent through the running gateway to a fake of the vendor.
+"""Every cell of the capability matrix matches the actual behaviour: each is sent through the running gateway to a
+fake of the vendor.
 
-What goes out is compared with the committed record and, apart from it, with rules and expectations that are written by
-hand (`sent_values`, `expected_answers`), so that a record of something wrong does not pass.
+The sent requests are compared with the committed record. They are also compared with rules and expectations written by
+hand (`sent_values`, `expected_answers`), so that a wrong record does not pass.
 """
 
 from collections.abc import Callable, Iterable
@@ -26,7 +27,7 @@ from tests.conformance.sent_values import ADAPTIVE, WANTED_PROMPTS, answered_pro
 from tests.support.looped import looped
 from tests.support.summary_counts import counts
 
-pytestmark = pytest.mark.timeout(600)  # the first test sends every cell, on a busy machine too
+pytestmark = pytest.mark.timeout(600)  # the first test sends every cell, also on a busy machine
 
 each_profile = looped("profile", load_profiles())
 
@@ -75,7 +76,8 @@ def test_no_record_is_of_a_profile_that_is_gone() -> None:
 
 
 def native(cell: CellRun) -> None:
-    """One call, which carries the value; nothing is said to be emulated but a prompt that became a chat."""
+    """Assert one call that carries the value, and that nothing is reported as emulated except a prompt that became a
+    chat."""
     if cell.cell.native:
         named = {"prompt", "thinking"} if cell.row.model in ADAPTIVE and cell.feature == "thinking" else {"prompt"}
         assert set(emulated_fields(cell.whole.answer)) <= named, emulated_fields(cell.whole.answer)
@@ -84,7 +86,8 @@ def native(cell: CellRun) -> None:
 
 
 def emulated(cell: CellRun) -> None:
-    """The field is named, unless its emulation is to refuse what does not fit; what was made to fit does."""
+    """Assert that the field is reported as emulated, unless its emulation refuses a request that does not fit; a
+    request that was made to fit does fit."""
     if not cell.cell.emulated or cell.feature == "context_length_exceeded_behavior.error":
         return
     for exchange in filter(None, (cell.whole, cell.streamed)):
@@ -94,7 +97,8 @@ def emulated(cell: CellRun) -> None:
 
 
 def left_out(cell: CellRun) -> None:
-    """The vendor gets the smallest request, and what was left out is named to the client and in the log."""
+    """Assert that the vendor gets the smallest request, and that the omitted field is reported to the client and in
+    the log."""
     if cell.cell.left_out:
         field = FEATURES[cell.feature].field
         assert [sent.body for sent in cell.whole.sent] == [sent.body for sent in cell.base.sent], cell.whole.sent
@@ -105,7 +109,7 @@ def left_out(cell: CellRun) -> None:
 
 
 def refused(cell: CellRun) -> None:
-    """An error that names the field and the deployment, and nothing reached the vendor."""
+    """Assert an error that names the field and the deployment, and that no request reached the vendor."""
     if cell.cell.refused:
         answer = cell.whole.answer
         assert cell.whole.sent == ()
@@ -118,33 +122,33 @@ def refused(cell: CellRun) -> None:
 
 
 def effect(cell: CellRun) -> None:
-    """The client sees what it asked for, whole and streamed."""
+    """Assert that the client sees the feature's effect, non-streaming and streamed."""
     if not cell.cell.refused:
         for exchange in filter(None, (cell.whole, cell.streamed)):
             check_effect(cell.row.profile, cell.feature, cell.row.operation, exchange.answer)
 
 
 def asks_once(cell: CellRun) -> None:
-    """Each prompt is answered as often as the client wants, not less and not more."""
+    """Assert that each prompt is answered exactly as often as the client wants."""
     if not cell.cell.refused and cell.feature in WANTED_PROMPTS:
         for exchange in filter(None, (cell.whole, cell.streamed)):
             assert answered_prompts(cell, exchange) == WANTED_PROMPTS[cell.feature]
 
 
 def _asked(cell: CellRun, exchange: Exchange) -> list[bytes]:
-    """The requests without the switches of a stream, in any order."""
+    """Return the requests without the fields that select streaming, sorted."""
     requests = [[_kind(cell, sent), _without_switches(cell, sent)] for sent in exchange.sent]
     return sorted(orjson.dumps(each, option=orjson.OPT_SORT_KEYS) for each in requests)
 
 
 def _kind(cell: CellRun, sent: Sent) -> list[str]:
-    """The path, where it does not say itself that a stream is wanted."""
+    """Return the path ends of the call's endpoint, so that a path that selects streaming compares equal."""
     wire = fake_dialect_of(cell.row.profile).call(sent.endpoint)
     return [sent.path] if wire is None else [*wire.ends]
 
 
 STRICT_WHOLE = frozenset({"groq"})
-"""Vendors whose schemas are strict in whole answers only."""
+"""Vendors whose schemas are strict only in non-streaming responses."""
 
 
 def _without_switches(cell: CellRun, sent: Sent) -> JsonObject:
@@ -165,11 +169,11 @@ ANSWERED_WHOLE = frozenset(
         ("bedrock", LLAMA, "parallel_tool_calls"),
     }
 )
-"""What a vendor's model has in non-streaming responses only, to a client that streams too."""
+"""Features that a vendor's model has only in non-streaming responses; a streaming client gets them too."""
 
 
 def streams_alike(cell: CellRun) -> None:
-    """Streaming changes the switches of a stream and nothing else of a call."""
+    """Assert that streaming changes only the fields that select streaming."""
     if cell.streamed is not None:
         assert _asked(cell, cell.streamed) == _asked(cell, cell.whole)
         for call in cell.streamed.calls(cell.row.profile):

@@ -1,4 +1,4 @@
-"""Values that ask for nothing are never an error, on any endpoint of any vendor, and change nothing for the client."""
+"""Neutral values never cause an error on any endpoint of any vendor, and change nothing for the client."""
 
 from collections.abc import Iterator
 from typing import cast
@@ -18,12 +18,12 @@ REQUIRED = frozenset({"model", "prompt", "messages"})
 
 
 def _json(value: object) -> JsonValue:
-    """A canonical value as clients write it."""
+    """Return a canonical value as clients write it."""
     return [_json(item) for item in value] if isinstance(value, tuple) else cast(JsonValue, value)
 
 
 def requests(operation: Operation) -> Iterator[JsonObject]:
-    """A request for each neutral value, and one in which everything is null."""
+    """Yield a request for each neutral value, and one request in which every field is null."""
     yield {name: None for name in FIELDS[operation].keys() - REQUIRED}
     for name, values in NEUTRAL.items():
         for value in values:
@@ -36,7 +36,7 @@ async def test_a_value_that_asks_for_nothing_changes_nothing(profile: str) -> No
         for row in matrix_entries([load_profiles()[profile]]):
             base = await walking.exchange(row, {})
             if base.answer.status == 400:
-                # This model does not chat.
+                # This model does not support chat.
                 assert row.operation is Operation.CHAT
                 assert row.cells["messages"].refused
                 continue

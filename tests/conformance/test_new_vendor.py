@@ -1,6 +1,6 @@
-"""A vendor that exists nowhere, added by a row and nothing else: loaded, shown and driven through the gateway.
+"""A fictional vendor, added by one profile row alone, is loaded, shown and called through the gateway.
 
-Its row is the whole change; `CONTRIBUTING.md` says how to write one.
+The row is the whole change; `CONTRIBUTING.md` describes how to write one.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""One request means the same whoever answers: vendors whose means differ give answers that do not."""
+"""One request has the same meaning for every vendor: vendors with different features give equal responses."""
 
 import asyncio
 from collections import Counter
@@ -29,19 +29,19 @@ HELD_BY: Mapping[str, str] = {
     "tgi": "response_format.value",
     "mock": "guided_choice",
 }
-"""Vendors that are held to a choice each in another way, and the member of the body that does it."""
+"""Vendors that enforce a choice in a way of their own, and the field of the body that does it."""
 
 PROMPTS: list[JsonValue] = [f"Say {number}" for number in range(10)]
 
 
 class Vendors:
-    """Fakes of several vendors on one port, told apart by the first step of the path."""
+    """Fakes of several vendors on one port, distinguished by the first segment of the path."""
 
     def __init__(self) -> None:
         self._fakes: dict[str, FakeEngine] = {}
 
     def __call__(self, received: Received) -> Script:
-        """The answer of the vendor that was asked."""
+        """Return the response of the vendor that was called."""
         profile = received.path.split("/")[1]
         if profile not in self._fakes:
             self._fakes[profile] = FakeEngine(profile)
@@ -81,7 +81,8 @@ async def test_a_choice_comes_back_bare_from_eight_vendors(switches: JsonObject)
 
 
 def _frames(answer: Answer) -> Counter[bytes]:
-    """The frames without what names this answer, each candidate as its prompt's: which one is first, chance decides."""
+    """Return the frames without their identifying fields, each candidate by its prompt, because the order of
+    candidates is random."""
     *events, last = answer.events()
     assert last == b"[DONE]"
     frames = [cast(JsonObject, orjson.loads(event)) for event in events]

@@ -1,4 +1,4 @@
-"""Every cell of the matrix of tasks, walked through the whole gateway before a fake of each vendor."""
+"""Every cell of the matrix of tasks, sent through the whole gateway to a fake of each vendor."""
 
 import base64
 import struct
@@ -100,5 +100,5 @@ async def test_each_field_does_what_its_cell_says(walked: Rig, case: tuple[TaskM
     if cell.native:
         assert f'"{wire}"'.encode() in bodies
     elif field not in IN_ALL_BODIES:
-        # A form may say always that no texts are to come back.
+        # A wire format may always send `"return_documents":false`.
         assert f'"{wire}"'.encode() not in bodies.replace(b'"return_documents":false', b"")

@@ -1,5 +1,5 @@
-"""One request with a schema, a function and an image, as `explain` shows it for each of a dozen vendors: everything in
-the vendor's own place, in a body that the vendor's own types take."""
+"""One request with a schema, a function and an image, as `explain` shows it for each of a dozen vendors: every part
+is in the vendor's own field, in a body that matches the vendor's own types."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -83,7 +83,7 @@ QUESTION: Final[JsonObject] = {
 WHOLE: Final[JsonObject] = {**QUESTION, "tools": [TOOL], "response_format": FORMAT}
 
 Places = Mapping[str, JsonValue]
-"""Paths in a body, and what must stand there."""
+"""Paths in a body, and the value that each must have."""
 
 _OPENAI: Final[Places] = {
     "response_format.json_schema.schema": SCHEMA,
@@ -132,7 +132,7 @@ VENDORS: Final[Mapping[str, Places]] = {
     "vllm/qwen": _OPENAI,
 }
 COHERE: Final = "cohere/command-a-vision-07-2025"
-"""Takes each of the three, and does not hold an answer to a schema while it has tools."""
+"""Accepts all three, but does not constrain a response to a schema while it has tools."""
 
 every_vendor = looped("model", VENDORS)
 
@@ -149,12 +149,12 @@ def judges() -> Iterator[Judges]:
 
 
 def ask(snapshot: Snapshot, model: str, request: JsonObject) -> Explanation:
-    """What `explain` says of a request to a model."""
+    """Return the report of `explain` for a request to a model."""
     return explained(snapshot, ANYONE, "/v1/chat/completions", orjson.dumps({"model": model, **request}))
 
 
 def body_of(explanation: Explanation) -> JsonObject:
-    """The body of the one call that would be made."""
+    """Return the body of the only call that would be made."""
     (trial,) = explanation.trials
     assert isinstance(trial.outcome, CallPlan), trial.outcome
     (call,) = trial.outcome.calls
@@ -163,7 +163,7 @@ def body_of(explanation: Explanation) -> JsonObject:
 
 
 def at(body: JsonValue, path: str) -> JsonValue:
-    """What stands at a path; fails where that leads nowhere."""
+    """Return the value at a path; fail if the path does not exist."""
     for step in path.split("."):
         if isinstance(body, list):
             body = body[int(step)]
@@ -175,7 +175,7 @@ def at(body: JsonValue, path: str) -> JsonValue:
 
 
 def fault(judges: Judges, model: str, body: JsonObject) -> list[str]:
-    """What the judges of a vendor find wrong."""
+    """Return the fault that a vendor's judges find."""
     row = model.partition("/")[0]
     shown = Body(row, body, ("schema, tool and image",))
     return [found for judged in judged_by(row) if (found := faults(judges, judged, shown))]

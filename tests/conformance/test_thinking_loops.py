@@ -1,5 +1,5 @@
-"""Loops of five turns with thinking and parallel tools, through the running gateway, before vendors that check that
-their thinking comes back: from clients that send everything back, only the text, or nothing."""
+"""Loops of five turns with reasoning and parallel tools, through the running gateway, with vendors that check that
+their reasoning comes back. The clients send back everything, only the text, or nothing."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -24,7 +24,7 @@ from tests.support.waiting import until
 Kind = Literal["everything", "text", "nothing"]
 
 KINDS: tuple[Kind, ...] = ("everything", "text", "nothing")
-"""What a client sends back of the model's thinking."""
+"""The parts of the model's reasoning that a client sends back."""
 
 _PLAIN = ("role", "content", "tool_calls")
 _TEXT = "reasoning_content"
@@ -61,7 +61,7 @@ models: {{v/{vendor.model}: {{}}}}
 
 
 def kept(message: JsonObject, kind: Kind) -> JsonObject:
-    """What a client sends back of a message."""
+    """Return the parts of a message that a client sends back."""
     if kind == "everything":
         return message
     names = _PLAIN if kind == "nothing" else (*_PLAIN, _TEXT)
@@ -78,7 +78,8 @@ def whole(answer: Answer) -> JsonObject:
 
 
 def streamed(answer: Answer) -> JsonObject:
-    """The message of a stream, as OpenRouter's client joins one: pieces of a detail by type and index."""
+    """Return the message of a stream as OpenRouter's client joins it: the deltas of a reasoning detail by type and
+    index."""
     message: JsonObject = {"role": "assistant", "content": ""}
     details: dict[tuple[JsonValue, JsonValue], JsonObject] = {}
     calls: dict[JsonValue, JsonObject] = {}
@@ -118,7 +119,7 @@ def _add_call(calls: dict[JsonValue, JsonObject], piece: JsonObject) -> None:
 
 
 async def loop(made: Rig, vendor: ThinkingVendor, kind: Kind, read: Callable[[Answer], JsonObject]) -> list[JsonObject]:
-    """Play a loop to its end, and return the model's messages."""
+    """Run a loop to its end, and return the model's messages."""
     messages: list[JsonObject] = [{"role": "user", "content": "Do the steps."}]
     said: list[JsonObject] = []
     for _ in range(TURNS):
@@ -161,14 +162,14 @@ async def test_five_turns_with_thinking_and_parallel_tools_pass_the_vendor_s_rul
 async def test_a_gateway_that_keeps_nothing_cannot_pass_them(place: int) -> None:
     vendor = every_vendor()[place]
     async with before(vendor) as made:
-        made.gateway.turns.entries.kept = StoredEntries(0, 3600.0)
+        made.features.reasoning.entries.kept = StoredEntries(0, 3600.0)
         with pytest.raises(AssertionError):
             await loop(made, vendor, "nothing", whole)
     assert vendor.refused
 
 
 async def turn_at(url: str, vendor: ThinkingVendor, messages: list[JsonObject]) -> JsonObject:
-    """The model's message, from the gateway at an address."""
+    """Return the model's message from the gateway at an address."""
     body: JsonObject = {"model": f"v/{vendor.model}", "messages": [*messages], "tools": TOOLS, **vendor.fields}
     answer = await exchange(port_of(url), request("POST", "/v1/chat/completions", body))
     assert answer.status == 200, (vendor.refused, answer.body)

@@ -1,4 +1,5 @@
-"""Fake vendors that think, call tools in parallel, and refuse a conversation in which their thinking did not come back.
+"""Fake vendors that reason, call tools in parallel, and refuse a conversation in which their reasoning did not come
+back.
 
 Rules and error texts: Anthropic's "Extended thinking" and opencode#3077; Gemini's "Thought signatures" and
 langgenius/dify-official-plugins#2088; DeepSeek's "Thinking mode" and pi#3636; OpenRouter's "Reasoning tokens", read in
@@ -18,13 +19,13 @@ from tests.support.http_scripts import data_frames, json_answer, sse_answer
 from tests.support.vendor_script import Received, Script
 
 TURNS = 5
-"""Answers of one loop; the last one calls no tool."""
+"""The responses of one loop; the last one calls no tool."""
 
 FINAL = "It is done."
 
 
 def signed(text: str) -> str:
-    """The signature of a text, in base64's alphabet."""
+    """Return the signature of a text, in base64's alphabet."""
     return hashlib.sha256(f"secret {text}".encode()).hexdigest() + "+/=="
 
 
@@ -33,20 +34,20 @@ def thought(turn: int) -> str:
 
 
 def listed(value: JsonValue) -> list[JsonObject]:
-    """A list of objects."""
+    """Return the objects of a list."""
     assert isinstance(value, list)
     assert all(isinstance(each, dict) for each in value)
     return cast("list[JsonObject]", value)
 
 
 def calls_of(turn: int) -> list[tuple[str, str, JsonObject]]:
-    """The two calls of a turn: ids as the vendor's own, names and arguments."""
+    """Return the two calls of a turn: ids in the vendor's form, names and arguments."""
     return [(f"{turn}x8Fq2ZkT9w{number}", f"step_{number}", {"turn": turn, "n": number}) for number in (1, 2)]
 
 
 @dataclass(slots=True)
 class ThinkingVendor(ABC):
-    """One vendor; `refused` has what it found wrong, `loops` the turns that it was asked for."""
+    """One vendor; `refused` holds the problems it found, `loops` the turns that were requested."""
 
     profile: str
     model: str
@@ -55,7 +56,7 @@ class ThinkingVendor(ABC):
     turns: list[int] = field(default_factory=list)
 
     def __call__(self, request: Received) -> Script:
-        """Check a request as the vendor does and answer it."""
+        """Check a request as the vendor does and respond to it."""
         body = cast("JsonObject", orjson.loads(request.body))
         problem = self.problem(body)
         if problem is not None:
@@ -71,19 +72,19 @@ class ThinkingVendor(ABC):
 
     @abstractmethod
     def problem(self, body: JsonObject) -> str | None:
-        """What the vendor would refuse the request for."""
+        """Return the reason why the vendor would refuse the request."""
 
     @abstractmethod
     def turn(self, body: JsonObject) -> int:
-        """The number of the answer that is due, from 1."""
+        """Return the number of the next response, from 1."""
 
     @abstractmethod
     def whole(self, turn: int) -> JsonObject:
-        """The answer of a turn."""
+        """Return the non-streaming response of a turn."""
 
     @abstractmethod
     def stream(self, turn: int) -> Iterator[bytes]:
-        """The same as a stream."""
+        """Return the response of a turn as a stream."""
 
 
 # Claude --------------------------------------------------------------------------------------------------------------
@@ -100,10 +101,10 @@ _CHANGED = (
 
 
 class Claude(ThinkingVendor):
-    """Claude with `thinking: enabled`; every turn has a block of thinking, a redacted one, a text and two calls."""
+    """Claude with `thinking: enabled`; every turn has a `thinking` block, a redacted one, a text and two calls."""
 
     def blocks(self, turn: int) -> list[JsonObject]:
-        """The content of a turn."""
+        """Return the content blocks of a turn."""
         thinking: list[JsonObject] = [
             {"type": "thinking", "thinking": thought(turn), "signature": signed(thought(turn))},
             {"type": "redacted_thinking", "data": signed(f"redacted {turn}")},
@@ -191,7 +192,7 @@ class Claude(ThinkingVendor):
 
 
 class Gemini(ThinkingVendor):
-    """Gemini 3: the first call of each model turn has a signature, which has to come back."""
+    """Gemini 3: the first call of each model turn has a signature, which must come back."""
 
     def problem(self, body: JsonObject) -> str | None:
         turn = 0
@@ -246,16 +247,16 @@ class Gemini(ThinkingVendor):
 
 
 class OpenAIShaped(ThinkingVendor):
-    """What vendors of OpenAI's shape have in common; `thinking` has the members of a message that thought."""
+    """The base of vendors with OpenAI's wire format; `thinking` returns the fields of a message with reasoning."""
 
     prefix = "call_"
 
     @abstractmethod
     def thinking(self, turn: int) -> JsonObject:
-        """The members of a turn's thinking."""
+        """Return the reasoning fields of a turn."""
 
     def deltas(self, turn: int) -> list[JsonObject]:
-        """The same in pieces."""
+        """Return the reasoning fields of a turn as deltas."""
         return [self.thinking(turn)]
 
     def turn(self, body: JsonObject) -> int:
@@ -312,7 +313,7 @@ class OpenAIShaped(ThinkingVendor):
 
 
 class DeepSeek(OpenAIShaped):
-    """DeepSeek V4 with thinking on: the text of each turn that called tools has to come back."""
+    """DeepSeek V4 with reasoning enabled: the reasoning text of each turn that called tools must come back."""
 
     def thinking(self, turn: int) -> JsonObject:
         return {"reasoning_content": thought(turn)}
@@ -331,7 +332,7 @@ class DeepSeek(OpenAIShaped):
 
 
 class OpenRouter(OpenAIShaped):
-    """OpenRouter before Claude: `reasoning_details` have to come back as they were given."""
+    """OpenRouter in front of Claude: `reasoning_details` must come back unchanged."""
 
     def thinking(self, turn: int) -> JsonObject:
         return {"reasoning": thought(turn), "reasoning_details": [*self._details(turn)]}

@@ -1,1 +1,2 @@
-"""Vendors' published types as judges of what goes out and of the fixtures, and the checks that every dialect passes."""
+"""Vendors' published types as judges of the bodies that the gateway sends and of the fixtures, and the checks that
+every dialect passes."""

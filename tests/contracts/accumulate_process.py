@@ -1,4 +1,4 @@
-"""The process that accumulates streams by OpenAI's own SDK, one stream a line, in the environment of that SDK.
+"""The process that accumulates streams with OpenAI's own SDK, one stream per line, in the environment of that SDK.
 
 `test_sdk_accumulators.py` starts it: a line is `{"kind": "chat" or "response", "events": [...]}`.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def chat(events: list[dict[str, Any]]) -> dict[str, object]:
-    """Return the chat completion that chunks make."""
+    """Return the chat completion that the SDK makes of the chunks."""
     from openai.lib.streaming.chat import ChatCompletionStreamState  # type: ignore[import-not-found]
     from openai.types.chat import ChatCompletionChunk  # type: ignore[import-not-found]
 
@@ -21,7 +21,7 @@ def chat(events: list[dict[str, Any]]) -> dict[str, object]:
 
 
 def response(events: list[dict[str, Any]]) -> dict[str, object]:
-    """Return the response that events make: the last one's, after each has been accumulated."""
+    """Return the response of the last event, after the SDK has accumulated every event."""
     from openai import omit  # type: ignore[import-not-found]
     from openai._models import construct_type  # type: ignore[import-not-found]
     from openai.lib.streaming.responses._responses import ResponseStreamState  # type: ignore[import-not-found]
@@ -37,12 +37,12 @@ def response(events: list[dict[str, Any]]) -> dict[str, object]:
 
 
 def main() -> None:
-    """Answer each line of standard input."""
+    """Write a result for each line of standard input."""
     for line in sys.stdin:
         order = json.loads(line)
         try:
             made = (chat if order["kind"] == "chat" else response)(order["events"])
-        except Exception as error:  # it is the answer, and fails the row
+        except Exception as error:  # the exception is the result, and fails the test
             made = {"raised": repr(error)}
         print(json.dumps(made), flush=True)
 

@@ -10,7 +10,7 @@ from tests.contracts.sdk_judges import Judges
 from tests.support.summary_counts import CountKey, counts
 
 PASSED = "contracts"
-"""The topic of counts of `bodies` by profile, or `fixtures` by judge, that passed."""
+"""The topic of counts of passed `bodies` by profile, or passed `fixtures` by judge."""
 
 CHECKED = "shelves"
 """The topic of pairs of dialect and check, under `passed` or `cannot`."""
@@ -18,15 +18,15 @@ CHECKED = "shelves"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The pairs of dialect and check that passed with one of its fixture sets, and those that a fixture set cannot
-    have."""
+    """The pairs of dialect and check that passed with at least one fixture set, and the pairs that a fixture set
+    cannot have."""
 
     passed: set[tuple[str, str]] = field(default_factory=set)
     cannot: set[tuple[str, str]] = field(default_factory=set)
 
     def summary(self) -> str:
-        """Return the summary line. A check that passed with any fixture set of a dialect is not one that it cannot
-        have."""
+        """Return the summary line. A check that passed with any fixture set of a dialect does not count as one that
+        the dialect cannot have."""
         cells = self.passed | self.cannot
         dialects, checks = {dialect for dialect, _ in cells}, {check for _, check in cells}
         without = len(self.cannot - self.passed)
@@ -36,7 +36,8 @@ class Checked:
 
 @pytest.fixture(scope="session")
 def judges() -> Iterator[Judges]:
-    """Yield one process for the whole run. Tests with it are marked `clients`, with time for the first installation."""
+    """Yield one process for the whole test run. Tests that use it are marked `clients`, with time for the first
+    installation."""
     with Judges() as process:
         yield process
 

@@ -17,16 +17,16 @@ BROKEN: Final = "error_first error_after_text"
 
 @dataclass(frozen=True, slots=True)
 class FixtureSet:
-    """A deployment, a request it takes, and the names of its fixtures by what they show.
+    """A deployment, a request that it accepts, and the names of its fixtures by the case that they show.
 
-    `whole` are bodies, `streams` streams, both under the same keys: `text`, `tool`, `tools` (two calls), `length`,
-    `filtered`, `unknown` (values that no version has, and comments in between), `uncounted` (no usage), and of streams
-    alone `error_first` and `error_after_text`. One mapping for both says that whole answers are called for as streams.
-    `cannot` gives the reason why a key is in neither. `framed` puts a stream into the vendor's frames;
-    `ends_with_its_body` says that a stream has no end of its own but the end of the body.
+    `whole` are bodies and `streams` streams, both under the same keys: `text`, `tool`, `tools` (two calls), `length`,
+    `filtered`, `unknown` (values that no version has, and comments in between), `uncounted` (no usage), and for streams
+    alone `error_first` and `error_after_text`. One mapping for both means that non-streaming requests are called as
+    streams. `cannot` gives the reason why a key is in neither. `framed` puts a stream into the vendor's frames. If
+    `ends_with_its_body`, the end of the body is the only end of a stream.
 
-    `context` is the status and the body of an error with sizes, `limited` the body of a 429, where the vendor has one
-    of its own, and `limits` the status and the code that a client gets for it.
+    `context` is the status and the body of an error with sizes, `limited` the body of a 429 if the vendor has its own
+    form, and `limits` the status and the code that a client gets for it.
     """
 
     target: Target
@@ -54,10 +54,11 @@ class FixtureSet:
 
 
 def files_in(folder: str, suffix: str, **files: str) -> dict[str, str]:
-    """Return the names of fixtures in one folder with one suffix, by what they show."""
+    """Return the paths of fixtures in one folder with one suffix, by the case that they show."""
     return {shown: f"{folder}/{file}.{suffix}" for shown, file in files.items()}
 
 
 def by_name(folder: str, suffix: str, names: str, **files: str) -> dict[str, str]:
-    """Return the same for fixtures called as what they show, and for those in `files`, which are not."""
+    """Return the paths of fixtures that are named after their case (`names`), and of `files`, whose names differ from
+    their case."""
     return files_in(folder, suffix, **{name: name for name in names.split()}, **files)

@@ -1,8 +1,8 @@
 """SDKs that are generated from their vendors' descriptions, all in one layout: a TypedDict for a request, and a model
-for an answer and for each event of a stream. Only for a process of its own: see `strict_types`.
+for a response and for each event of a stream. Only for a process of its own: see `strict_types`.
 
-Versions: those of sdks.lock. What these types let through: words that they list only as examples (`str | Literal`), and
-numbers beyond a vendor's ranges.
+Versions: see sdks.lock. These types accept words that they list only as examples (`str | Literal`), and numbers beyond
+a vendor's ranges.
 """
 
 import json
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any  # types of SDKs that are not installed where types are checked
+from typing import Any  # types of SDKs that are not installed in the type-checking environment
 
 from pydantic import TypeAdapter
 
@@ -19,26 +19,26 @@ from tests.contracts.strict_types import strict_adapter
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """One operation of one SDK: the module of its request's types, and as `module:name` those of a whole answer and of
-    an event of a stream."""
+    """One operation of one SDK: the module of its request's types, and as `module:name` the types of a non-streaming
+    response and of a stream's event."""
 
     body: str
     answer: str
     event: str
 
     def check_body(self, operation: str, body: bytes) -> None:
-        """Raises for anything that the SDK's types would not have."""
+        """Raise for anything in the body that the SDK's types do not allow."""
         _body(self.body, json.loads(body).get("stream") is True).validate_json(body, strict=True)
 
     def check_answer(self, body: bytes) -> None:
-        """Raises unless the SDK would read every member as what it is."""
+        """Raise unless the SDK reads every field with its declared type."""
         _model(self.answer).validate_json(body)
 
     def check_events(self, payloads: list[bytes]) -> None:
-        """Raise unless the SDK would read every event of a stream.
+        """Raise unless the SDK reads every event of a stream.
 
-        An error inside a stream has no type. Where the type of a whole answer serves its events too, it has no value
-        for a choice that has not ended.
+        An error inside a stream has no type. If the type of a non-streaming response also serves its events, it has no
+        value for a choice that has not ended.
         """
         for payload in payloads:
             event = json.loads(payload)
@@ -66,8 +66,8 @@ def _model(place: str) -> TypeAdapter[Any]:
 
 
 def _types(package: str, completions: tuple[str, str] | None, chat: tuple[str, str]) -> Iterator[tuple[str, Generated]]:
-    """Yield the types of an SDK's operations: always in the same modules, but under different names (an answer's, an
-    event's)."""
+    """Yield the types of an SDK's operations: always in the same modules, but under different names (of a response,
+    of an event)."""
     name, types = package.split(".")[0], f"{package}.types{_BELOW.get(package, '')}"
     yield f"{name}:chat", Generated(f"{types}.chat.{_CREATE}", *(f"{types}.chat:{each}" for each in chat))
     if completions:
@@ -99,4 +99,4 @@ SDKS: Mapping[str, Generated] = dict(
     )
     for pair in _types(package, completions, chat)
 )
-"""By `sdk:operation`."""
+"""The operations, by `sdk:operation`."""

@@ -1,4 +1,4 @@
-"""The process that judges bodies, answers and events, one order a line, in the environment of the vendors' SDKs.
+"""The process that judges bodies, responses and events, one order per line, in the environment of the vendors' SDKs.
 
     PYTHONPATH=DIRECTORY python -S -m tests.contracts.judge_process
 
@@ -16,18 +16,18 @@ from typing import Any, Protocol, cast
 from tests.contracts.generated_sdks import SDKS
 
 MOST = 600
-"""Characters of a fault; unions of types tell pages."""
+"""The greatest length of a fault, in characters; errors of union types fill pages."""
 
 
 class Judge(Protocol):
     def check_body(self, operation: str, body: bytes) -> None:
-        """A request."""
+        """Raise if a request's body is wrong."""
 
     def check_answer(self, body: bytes) -> None:
-        """A whole answer."""
+        """Raise if a non-streaming response is wrong."""
 
     def check_events(self, payloads: list[bytes]) -> None:
-        """The payloads of a stream's events, or the bytes of one whose frames are not text."""
+        """Raise if the payloads of a stream's events are wrong, or the bytes of a stream whose frames are not text."""
 
 
 @cache
@@ -39,7 +39,7 @@ def load_judge(name: str) -> Judge:
 
 
 def find_fault(order: dict[str, Any]) -> str | None:
-    """Return what is wrong with the payloads of an order; None when nothing is."""
+    """Return the fault in the payloads of an order, or `None`."""
     payloads = [base64.b64decode(each) for each in order["payloads"]]
     own = load_judge(order["judge"])
     try:
@@ -55,8 +55,9 @@ def find_fault(order: dict[str, Any]) -> str | None:
 
 
 def main() -> None:
-    """Answer orders until standard input ends."""
-    # Some types only warn about words that they do not list, and say so by themselves; the rest is the SDKs' own.
+    """Process orders until standard input ends."""
+    # A judge whose types only warn about unlisted words turns these warnings into errors itself. Other warnings are
+    # internal to the SDKs.
     warnings.simplefilter("ignore")
     for line in sys.stdin:
         print(json.dumps(find_fault(json.loads(line))), flush=True)

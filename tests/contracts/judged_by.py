@@ -10,16 +10,17 @@ from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Operation
 
 Members: TypeAlias = Mapping[str, JsonObject]
-"""Members of a body and the JSON Schema of what the vendor takes there."""
+"""Fields of a body and the JSON Schema of the values that the vendor accepts there."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedBy:
-    """The judge of each operation of a profile, None where it has none, and where the vendor departs from its types.
+    """The judge of each operation of a profile (`None` if it has no judge), and the differences between the vendor
+    and its types.
 
-    A judge is `sdk:operation` of a generated SDK, or a module below `tests.providers.dialects`. A member in `beyond`,
-    or in that of one operation, is left out of the body when it matches its schema. `elsewhere` adds members that the
-    types require and that the vendor takes from the path.
+    A judge is `sdk:operation` of a generated SDK, or a module below `tests.providers.dialects`. A field in `beyond`, of
+    all operations or of one, is removed from the body if it matches its schema. `elsewhere` adds fields that the types
+    require and that the vendor takes from the path.
     """
 
     chat: str | None = None
@@ -30,7 +31,7 @@ class JudgedBy:
     elsewhere: JsonObject = field(default_factory=dict)
 
     def operation(self, body: JsonObject) -> Operation:
-        """Return the operation that a body is for."""
+        """Return the operation of a body."""
         if self.completions is None or (self.chat is not None and "messages" in body):
             return Operation.CHAT
         return Operation.COMPLETIONS
@@ -41,7 +42,7 @@ class JudgedBy:
         return judge
 
     def shown(self, operation: Operation, body: JsonObject) -> JsonObject:
-        """Return the body as the judge is to see it."""
+        """Return the body as the judge receives it."""
         more = self.chat_beyond if operation is Operation.CHAT else self.completions_beyond
         beyond = {**self.beyond, **more}
         kept = {name: value for name, value in body.items() if name not in beyond or not _is(value, beyond[name])}

@@ -1,4 +1,4 @@
-"""The fixtures of whole answers and streams, in the form that their judges read.
+"""The fixtures of non-streaming responses and streams, in the form that their judges read.
 
 Bodies of errors are left out: the SDKs have no types for them.
 """
@@ -20,15 +20,15 @@ from tests.providers.dialects.bedrock.kit import framed_lines
 from tests.support.dialects import NAMES, fixture_name, fixture_path
 
 FRAMED: Final = frozenset({"sagemaker"})
-"""Folders whose answers are those of other folders in another framing."""
+"""Folders whose responses are responses of other folders in another framing."""
 
 BY_PROFILE: Final = "openai"
-"""The folder that has a folder for each profile, each with judges of its own."""
+"""The folder that has a folder for each profile, each with its own judges."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fixture:
-    """A fixture, its judge, and what is judged: the body, or the payload of each event of a stream."""
+    """A fixture, its judge, and the judged part: the body, or the payload of each event of a stream."""
 
     path: Path
     judge: str
@@ -62,7 +62,7 @@ _PAYLOADS: Final[Mapping[str, Callable[[bytes], list[bytes]]]] = {
 
 
 def fixtures() -> Iterator[Fixture]:
-    """Yield every fixture of an answer or a stream."""
+    """Yield every fixture of a non-streaming response or a stream."""
     for dialect in NAMES:
         if dialect not in {BY_PROFILE, *FRAMED}:
             for path in _in(dialect, "answers/*.json", "streams/*", "checks/*"):

@@ -1,4 +1,4 @@
-"""The fixtures that the SDK's types refuse although they are right, each with the refusal and the reason."""
+"""The fixtures that the SDK's types refuse although they are correct, each with the refusal and the reason."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class KnownRefusal:
-    """`says` is part of the judge's message; `why` the reason why the fixture is right."""
+    """`says` is part of the judge's message; `why` is the reason why the fixture is correct."""
 
     says: str
     why: str
@@ -72,4 +72,4 @@ KNOWN_REFUSALS: Final[Mapping[str, KnownRefusal]] = {
     "openai/zai/network.sse": KnownRefusal("object", _NO_OBJECT),
     "openai/zai/sensitive.sse": KnownRefusal("object", _NO_OBJECT),
 }
-"""By the fixture's name."""
+"""The known refusals, by the fixture's name."""

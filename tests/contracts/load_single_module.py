@@ -1,5 +1,5 @@
-"""Loading one file of types of a distribution whose package would load far more than types. Only for a process of
-its own: what the file imports from the rest of its package is replaced."""
+"""Loads one file of types from a distribution whose package would import much more. Only for a process of its own:
+the file's imports from the rest of its package are replaced."""
 
 import sys
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ from types import ModuleType
 def load_single_module(
     distribution: str, path: str, stand_ins: Mapping[str, Mapping[str, object]] | None = None
 ) -> ModuleType:
-    """Load the file at the end of `path` and return its module. `stand_ins` are modules by name, with the members that
+    """Load the file at the end of `path` and return its module. `stand_ins` are modules by name, with the names that
     the file imports from them.
 
-    Raises PackageNotFoundError where the distribution is not installed.
+    Raises PackageNotFoundError if the distribution is not installed.
     """
     for name, members in (stand_ins or {}).items():
         sys.modules[name] = ModuleType(name)

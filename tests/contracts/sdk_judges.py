@@ -68,8 +68,9 @@ SDKS = Environment(
         "sglang==0.5.23; sys_platform == 'linux' and python_version < '3.14'",
     ),
 )
-"""The third list holds what is left out: dependencies of command lines, logins and downloads, 70 MB, without which
-the types work. The fourth is installed without its dependencies, among them pandas and a deep-learning framework."""
+"""The third list names excluded packages: dependencies of command lines, logins and downloads, 70 MB, which the types
+do not need. The fourth names packages that are installed without their dependencies, among them pandas and a
+deep-learning framework."""
 
 _NEWEST = sys.version_info >= (3, 14)
 ABSENT: Mapping[str, str] = {
@@ -80,7 +81,7 @@ ABSENT: Mapping[str, str] = {
     ),
     **({"llm_engine.sdk_types": "llmengine needs pydantic.v1, which Python 3.14 does not run"} if _NEWEST else {}),
 }
-"""Judges that this Python cannot have, and why."""
+"""Judges that cannot run on this Python version, and why."""
 
 Check = Literal["body", "answer", "events"]
 
@@ -93,18 +94,18 @@ class Judges(LineProcess):
         self._verdicts: dict[bytes, str | None] = {}
 
     def fault(self, judge: str, check: Check, payloads: list[bytes], operation: str = "") -> str | None:
-        """Return what a judge finds wrong with a body, an answer, or the payloads of a stream's events; None for
-        nothing.
+        """Return the fault that a judge finds in a body, a response, or the payloads of a stream's events; `None` if
+        it finds no fault.
 
-        `judge` is `sdk:operation` of a generated SDK, or a module below `tests.providers.dialects`. Skips the test
-        where the judge is absent.
+        `judge` is `sdk:operation` of a generated SDK, or a module below `tests.providers.dialects`. Skips the test if
+        the judge is absent.
         """
         if judge in ABSENT:
             pytest.skip(ABSENT[judge])
         encoded = [base64.b64encode(payload).decode() for payload in payloads]
         order = {"judge": judge, "check": check, "operation": operation, "payloads": encoded}
         line = orjson.dumps(order)
-        # Many rows send the same body.
+        # Many cells send the same body.
         if line not in self._verdicts:
             self._verdicts[line] = orjson.loads(self.exchange(line.decode()))
         return self._verdicts[line]

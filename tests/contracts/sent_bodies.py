@@ -1,4 +1,4 @@
-"""The bodies of the capability matrix that go to a vendor, as `conformance` sends them through a running gateway."""
+"""The bodies of the capability matrix that a vendor receives, as `conformance` sends them through a running gateway."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ class Body:
 
 
 _OWN: Mapping[str, str] = {"unknown": "min_tokens", "inference_extra_params": "min_tokens"}
-"""Features that pass on a member of the client's own, which no judge knows."""
+"""Features that pass on a field of the client's own, which no judge knows."""
 
 
 def bodies(profile: str) -> list[Body]:
-    """Return the distinct bodies of a profile's cells, native, emulated and left out, whole and streamed, and those of
-    requests with all advisory fields, without the questions about a prompt's size."""
+    """Return the distinct bodies of a profile's cells (native, emulated and left out, non-streaming and streamed) and
+    of requests with all advisory fields, without the requests for a prompt's size."""
     found: dict[bytes, Body] = {}
     for feature, exchange in _sent(profile):
         for sent in exchange.calls(profile):

@@ -1,8 +1,8 @@
-"""Making the request types of generated SDKs judge as strictly as a vendor does. Only for a process of its own: the
-types are changed in place.
+"""Makes the request types of generated SDKs as strict as a vendor. Only for a process of its own: the types are
+changed in place.
 
-As they are, a TypedDict ignores unknown members, and pydantic looks at the items of an `Iterable` only when it is
-iterated (pydantic 2.14).
+Unchanged, a TypedDict ignores unknown fields, and pydantic checks the items of an `Iterable` only when it is iterated
+(pydantic 2.14).
 """
 
 import collections.abc
@@ -13,14 +13,14 @@ from pydantic import TypeAdapter
 from typing_extensions import NoExtraItems, is_typeddict
 
 Annotation = Any
-"""The annotation of a member: a class, or any of typing's forms."""
+"""The annotation of a field: a class, or any of typing's forms."""
 
 
 def strict_adapter(
     body: Annotation,
-) -> TypeAdapter[Any]:  # Any: types of SDKs that are not installed where types are checked
-    """Return a judge of a request's body for which unknown members at any depth, wrong items and text for numbers
-    are errors."""
+) -> TypeAdapter[Any]:  # Any: types of SDKs that are not installed in the type-checking environment
+    """Return a judge of a request's body that reports unknown fields at any depth, wrong items, and text in place of
+    numbers."""
     return TypeAdapter(_tightened(body, set()))
 
 
@@ -45,7 +45,7 @@ def _tighten(members: Annotation, seen: set[int]) -> None:
     seen.add(id(members))
     hints = get_type_hints(members, include_extras=True)
     members.__annotations__ = {name: _tightened(hint, seen) for name, hint in hints.items()}
-    # Some say themselves that they take anything.
+    # Some types declare that they accept any field.
     members.__extra_items__ = NoExtraItems
-    # Open files stand in some unions, for uploads.
+    # Some unions contain open files, for uploads.
     members.__pydantic_config__ = {"extra": "forbid", "arbitrary_types_allowed": True}

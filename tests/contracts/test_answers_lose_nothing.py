@@ -1,5 +1,5 @@
-"""Answers with every member that a vendor's types have (`complete.json`, `complete.sse`): each member arrives where the
-vendor has it, or stands in `ELSEWHERE` or `LOST` with the reason."""
+"""Responses with every field that a vendor's types have (`complete.json`, `complete.sse`): each field arrives in the
+client's response, or is listed in `ELSEWHERE` or `LOST` with the reason."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -38,7 +38,7 @@ EXPLAINED = re.compile("|".join(f"(?:{pattern})" for pattern in (*ELSEWHERE, *LO
 
 
 def leaves(value: JsonValue, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield path and value of every member that says something; lists have no part in the path."""
+    """Yield the path and the value of every field that is not empty. List indices are not part of the path."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from leaves(inner, f"{path}.{name}" if path else name)
@@ -59,7 +59,7 @@ def unexplained(lost: set[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def whole_of(vendor: str) -> tuple[JsonObject, JsonObject]:
-    """Return what the vendor said and what the client is told."""
+    """Return the vendor's response and the client's response."""
     data = fixture(f"openai/{vendor}/complete.json")
     renderer = OPENAI.renderer(converse(logprobs=True, top_logprobs=1), FACTS)
     return orjson.loads(data), orjson.loads(renderer.completion(DIALECT.decode(sent(vendor), data)))
@@ -78,7 +78,7 @@ def rendered(events: list[StreamEvent]) -> bytes:
 
 
 def stream_of(vendor: str) -> tuple[list[JsonValue], list[JsonValue]]:
-    """Return the events of the vendor and those that the client gets."""
+    """Return the vendor's events and the client's events."""
     data = fixture(f"openai/{vendor}/complete.sse")
     events, failure = played(sent(vendor), *pieces(data, 7))
     assert failure is None
@@ -101,5 +101,5 @@ def test_nothing_is_accounted_for_that_arrives() -> None:
     lost = {path for vendor in VENDORS for path, _ in missing([whole_of(vendor)[0]], [whole_of(vendor)[1]])}
     lost |= {path for vendor in VENDORS for path, _ in missing(*stream_of(vendor))}
     unused = {each for each in (*ELSEWHERE, *LOST) if not any(re.fullmatch(each, path) for path in lost)}
-    # The first has the same value here and there, the others are in none of these SDKs.
+    # The first has the same value in both, the others are in none of these SDKs.
     assert unused == {"object", "kv_transfer_params", "model_id", "created_at"}

@@ -1,6 +1,6 @@
-"""The sixteen checks that every dialect must pass with its fixtures, and two of them through the gateway too.
+"""The sixteen checks that every dialect must pass with its fixtures, two of them also through the gateway.
 
-A vendor's own words are checked in the dialect's own tests.
+A vendor's own fields are checked in the dialect's own tests.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from tests.support.vendor_script import Hang, Received, Script, Send
 
 
 def read(fixtures: FixtureSet, *parts: bytes) -> tuple[list[StreamEvent], Failure | None]:
-    """The events of a stream in these pieces, and how it broke."""
+    """Return the events of a stream in these chunks, and how it broke."""
     decoder = fixtures.target.dialect.stream(fixtures.call(stream=True))
     events: list[StreamEvent] = []
     try:
@@ -49,13 +49,13 @@ def read(fixtures: FixtureSet, *parts: bytes) -> tuple[list[StreamEvent], Failur
 
 
 def fed(fixtures: FixtureSet, data: bytes) -> tuple[list[StreamEvent], bool]:
-    """The events of a stream whose end has not been seen, and whether the decoder needs no more of it."""
+    """Return the events of a stream whose end has not been seen, and whether the decoder needs no further bytes."""
     decoder = fixtures.target.dialect.stream(fixtures.call(stream=True))
     return list(decoder.feed(data)), decoder.complete
 
 
 def answers(fixtures: FixtureSet, name: str) -> list[Completion]:
-    """What the fixtures of that name say, whole and streamed."""
+    """Return the response of the fixtures of that name, non-streaming and streamed."""
     events, failure = read(fixtures, fixtures.stream(name))
     assert failure is None, failure
     return [fixtures.target.dialect.decode(fixtures.call(stream=False), fixtures.body(name)), gathered(events)]
@@ -68,7 +68,7 @@ def choices(fixtures: FixtureSet, name: str) -> list[Choice]:
 
 
 def classified(fixtures: FixtureSet, status: int, headers: dict[str, str], body: bytes) -> Failure:
-    """What an answer with that status means; one vendor tells errors with status 200."""
+    """Return the failure of a response with that status; one vendor reports errors with status 200."""
     dialect, sent = fixtures.target.dialect, fixtures.call(stream=False)
     if status != 200:
         return dialect.classify(sent, status, headers, body)
@@ -81,7 +81,7 @@ def classified(fixtures: FixtureSet, status: int, headers: dict[str, str], body:
 
 
 async def a_text_has_its_end_and_its_usage(fixtures: FixtureSet) -> None:
-    """A text comes whole, with the reason `stop` and counted tokens, streamed and not."""
+    """A text is complete, with the reason `stop` and counted tokens, streamed and non-streaming."""
     for answer in answers(fixtures, "text"):
         (choice,) = answer.choices
         assert (choice.finish_reason, choice.tool_calls) == ("stop", ())
@@ -90,7 +90,7 @@ async def a_text_has_its_end_and_its_usage(fixtures: FixtureSet) -> None:
 
 
 async def a_tool_call_has_its_id_name_and_arguments(fixtures: FixtureSet) -> None:
-    """A call of a function has an id, a name and an object of arguments, and is the reason for the end."""
+    """A function call has an id, a name and an object of arguments, and sets the finish reason."""
     for choice in choices(fixtures, "tool" if "tool" in fixtures.whole else "tools"):
         assert choice.finish_reason == "tool_calls"
         call = choice.tool_calls[0]
@@ -100,7 +100,7 @@ async def a_tool_call_has_its_id_name_and_arguments(fixtures: FixtureSet) -> Non
 
 
 async def two_tool_calls_stay_apart(fixtures: FixtureSet) -> None:
-    """Two calls of one answer keep their own ids and arguments."""
+    """Two calls of one response keep their own ids and arguments."""
     for choice in choices(fixtures, "tools"):
         assert choice.finish_reason == "tool_calls"
         assert len({call.id for call in choice.tool_calls}) == len(choice.tool_calls) == 2
@@ -108,17 +108,17 @@ async def two_tool_calls_stay_apart(fixtures: FixtureSet) -> None:
 
 
 async def a_limit_is_told_as_length(fixtures: FixtureSet) -> None:
-    """An answer that its limit ended says `length`."""
+    """A response that reached its limit has the finish reason `length`."""
     assert [choice.finish_reason for choice in choices(fixtures, "length")] == ["length"] * 2
 
 
 async def a_filter_is_told_as_content_filter(fixtures: FixtureSet) -> None:
-    """An answer that a filter or a refusal ended says `content_filter`."""
+    """A response that a filter or a refusal ended has the finish reason `content_filter`."""
     assert [choice.finish_reason for choice in choices(fixtures, "filtered")] == ["content_filter"] * 2
 
 
 async def an_error_before_content_is_a_failure(fixtures: FixtureSet) -> None:
-    """An error is a failure of its own kind, by its status whatever the body, and as a stream's first event."""
+    """An error is a failure of its own kind: by its status whatever the body, and as the first event of a stream."""
     for status, kind in ((500, FailureKind.SERVER), (502, FailureKind.SERVER), (401, FailureKind.AUTH)):
         assert classified(fixtures, status, {}, PAGE).kind is kind
     events, failure = read(fixtures, fixtures.stream("error_first"))
@@ -128,7 +128,7 @@ async def an_error_before_content_is_a_failure(fixtures: FixtureSet) -> None:
 
 
 async def an_error_after_content_leaves_the_text_without_an_end(fixtures: FixtureSet) -> None:
-    """An error behind some text is a failure, and the text before it has no finish reason."""
+    """An error after some text is a failure, and the text before it has no finish reason."""
     events, failure = read(fixtures, fixtures.stream("error_after_text"))
     assert text_of(events)
     assert all(piece.finish_reason is None for piece in chunks(events))
@@ -137,11 +137,11 @@ async def an_error_after_content_leaves_the_text_without_an_end(fixtures: Fixtur
 
 
 async def a_stream_cut_off_is_never_taken_for_whole(fixtures: FixtureSet) -> None:
-    """Wherever a stream is cut, a finish reason is told with the whole text or not at all.
+    """If a stream is cut, a finish reason is reported with the whole text or not at all.
 
-    Only what follows the last finish reason may be missing then. A body that breaks off is known to the transport, so
-    that nothing is asked of the decoder but to be incomplete; one that ends in good order is a failure of the decoder's
-    to tell, unless that end is all that ends an answer. The usage up to then is at most that of the whole stream.
+    Only data after the last finish reason may be missing then. The transport detects a body that breaks off, so the
+    decoder must only be incomplete. The decoder must report a failure if the body ends without an error, unless the end
+    of the body is the only end of a response. The usage up to the cut is at most the usage of the whole stream.
     """
     data = fixtures.stream("text")
     whole, _ = read(fixtures, data)
@@ -160,14 +160,14 @@ async def a_stream_cut_off_is_never_taken_for_whole(fixtures: FixtureSet) -> Non
 
 
 async def noise_between_events_says_nothing(fixtures: FixtureSet) -> None:
-    """Comments, keep-alives and events of unknown kinds leave the text as it is."""
+    """Comments, keep-alives and events of unknown kinds leave the text unchanged."""
     events, failure = read(fixtures, fixtures.stream("unknown"))
     assert failure is None
     assert text_of(events) in UNDISTURBED
 
 
 async def pieces_of_any_size_give_the_same(fixtures: FixtureSet) -> None:
-    """Every stream reads the same, or breaks the same, in pieces of one, seven and 4096 bytes."""
+    """Every stream reads the same, or breaks the same, in chunks of one, seven and 4096 bytes."""
     for name in fixtures.streams:
         data = fixtures.stream(name)
         whole = read(fixtures, data)
@@ -176,7 +176,7 @@ async def pieces_of_any_size_give_the_same(fixtures: FixtureSet) -> None:
 
 
 async def characters_of_several_bytes_survive_any_cut(fixtures: FixtureSet) -> None:
-    """A text with characters of two, three and four bytes reads the same in two parts, wherever they part."""
+    """A text with characters of two, three and four bytes reads the same in two chunks, at any boundary."""
     assert not any(choice.text.isascii() for choice in choices(fixtures, "text"))
     data = fixtures.stream("text")
     whole = read(fixtures, data)
@@ -185,7 +185,8 @@ async def characters_of_several_bytes_survive_any_cut(fixtures: FixtureSet) -> N
 
 
 async def unknown_words_change_nothing(fixtures: FixtureSet) -> None:
-    """Members, events and finish reasons that no version has break no answer, and such a reason is told as it is."""
+    """Fields, events and finish reasons that no version has break no response, and an unknown finish reason is passed
+    on unchanged."""
     word = re.search(b"sunset", fixtures.body("unknown"), re.IGNORECASE)
     for choice in choices(fixtures, "unknown"):
         assert choice.text in UNDISTURBED
@@ -193,12 +194,12 @@ async def unknown_words_change_nothing(fixtures: FixtureSet) -> None:
 
 
 async def missing_usage_is_not_zero(fixtures: FixtureSet) -> None:
-    """An answer without counts has no usage, which the gateway then estimates."""
+    """A response without counts has no usage, which the gateway then estimates."""
     assert [answer.usage for answer in answers(fixtures, "uncounted")] == [None, None]
 
 
 async def an_overflow_tells_its_sizes(fixtures: FixtureSet) -> None:
-    """A prompt that is too long is told from other bad requests, with the sizes that the vendor tells."""
+    """A prompt that is too long is distinguished from other bad requests, with the sizes that the vendor reports."""
     status, path = fixtures.context
     failure = classified(fixtures, status, {}, fixture_path(path).read_bytes())
     assert failure.kind is FailureKind.CONTEXT_LENGTH
@@ -206,7 +207,7 @@ async def an_overflow_tells_its_sizes(fixtures: FixtureSet) -> None:
 
 
 async def a_rate_limit_reaches_the_client_with_the_vendor_s_hint_alone(fixtures: FixtureSet) -> None:
-    """The client gets the surface's error, with `retry-after` if the vendor sent one and none of our own."""
+    """The client gets the surface's error, with the vendor's `retry-after` if it sent one, and otherwise without it."""
     vendor_says: list[tuple[bytes, dict[str, str]]] = [(fixtures.too_many(), {"retry-after": WAIT}), (PAGE, {})]
     kinds = [classified(fixtures, 429, headers, body).kind for body, headers in vendor_says]
     assert [(VERDICTS[kind].status, VERDICTS[kind].code) for kind in kinds] == [fixtures.limits] * 2
@@ -219,16 +220,18 @@ async def a_rate_limit_reaches_the_client_with_the_vendor_s_hint_alone(fixtures:
 
 
 async def a_client_that_leaves_takes_the_call_with_it(fixtures: FixtureSet) -> None:
-    """The vendor sees its connection close and the record says who left, before an answer begins and within it."""
+    """If the client disconnects, before or during a response, the vendor sees its connection close and the record
+    names the client as the cause."""
     for started in sorted({b"", _until_content(fixtures)}):
         await _leaving(fixtures, started)
 
 
-# What they share ------------------------------------------------------------------------------------------------------
+# Shared by the checks -------------------------------------------------------------------------------------------------
 
 
 async def _leaving(fixtures: FixtureSet, started: bytes) -> None:
-    """EngineRequest, and leave when so much of a stream has come; with nothing of it, before a whole answer begins."""
+    """Send a request, and disconnect after `started` of a stream was received; if `started` is empty, before a
+    non-streaming response begins."""
     calls: asyncio.Queue[Received] = asyncio.Queue()
     wire = fake_dialect_of(fixtures.target.profile.name)
     begin = (Send(head(200, [("transfer-encoding", "chunked")])), Send(chunk(started))) if started else ()
@@ -255,7 +258,8 @@ async def _leaving(fixtures: FixtureSet, started: bytes) -> None:
 
 
 def _until_content(fixtures: FixtureSet) -> bytes:
-    """As much of a stream as has a text in it and no end; nothing where a stream is made of a whole answer."""
+    """Return the shortest prefix of a stream that contains text; empty if a stream is made of a non-streaming
+    response."""
     data = fixtures.stream("text")
     return next((data[:place] for place in range(len(data)) if text_of(fed(fixtures, data[:place])[0])), b"")
 
@@ -265,7 +269,7 @@ def _finished(events: list[StreamEvent]) -> bool:
 
 
 def _table(fixtures: FixtureSet) -> str:
-    """A table with the fixtures's model, at a fake that is asked once."""
+    """Return a configuration with the fixture set's model, at a fake that is called once."""
     target = fixtures.target
     path = api_path(target.profile.name)
     vendor = f'{{api_key: sk-a, base_url: "http://127.0.0.1:PORT{path}", allow_private: true}}'
@@ -281,13 +285,13 @@ def _question(fixtures: FixtureSet) -> tuple[str, JsonObject]:
 
 
 UNDISTURBED: Final = {"Still here.", "Good night", "Oslo."}
-"""The texts around which the fixtures put what nobody knows."""
+"""The texts around which the fixtures put unknown events and fields."""
 
 PAGE: Final = b"<html>Bad gateway</html>"
-"""What proxies in front of vendors say, whatever the status."""
+"""A page that a proxy in front of a vendor sends, whatever the status."""
 
 WAIT: Final = "30"
-"""Seconds that are too many for the gateway to wait itself."""
+"""A retry time in seconds that is too long for the gateway to wait itself."""
 
 Check = Callable[[FixtureSet], Awaitable[None]]
 CHECKS: Final[dict[Check, str]] = {
@@ -308,10 +312,10 @@ CHECKS: Final[dict[Check, str]] = {
     a_rate_limit_reaches_the_client_with_the_vendor_s_hint_alone: "text",
     a_client_that_leaves_takes_the_call_with_it: "text",
 }
-"""In their usual order, each with the fixture that a fixtures may be unable to have."""
+"""The checks in their usual order, each with the fixture that a fixture set may be unable to have."""
 
 FIXTURE_SETS: Final[Mapping[str, FixtureSet]] = declared("suite_data.py", "FIXTURE_SETS")
-"""By the dialect's name; that of a second wire format stands behind a comma."""
+"""The fixture sets, by the dialect's name; a second wire format of a dialect follows a comma."""
 
 POSSIBLE = [
     pytest.param(fixtures, check, id=f"{name}-{number}-{check.__name__}")

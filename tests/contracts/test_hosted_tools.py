@@ -1,4 +1,4 @@
-"""Tools that vendors run, with the settings that each has, are what the vendors' own types take."""
+"""Tools that vendors run, with all of their settings, match the vendors' own types."""
 
 from typing import Final
 from urllib.parse import urlsplit
@@ -37,11 +37,11 @@ TAKEN: Final[tuple[tuple[str, str, tuple[JsonObject, ...]], ...]] = (
     ("groq", "groq/compound", (ALLOWED,)),
     ("bedrock", "amazon.nova-premier-v1:0", (SEARCH, tool())),
 )
-"""Tools of a client, by vendor and model."""
+"""A client's tools, by vendor and model."""
 
 
 def sent(vendor: str, model: str, *tools: JsonObject) -> Body:
-    """The body of a call with these tools."""
+    """Return the body of a call with these tools."""
     to = target_of(vendor, model, base_url="https://host/v1", max_output_tokens=99)
     (call,) = plan_calls(chat_request(tools=[*tools]), to).calls
     return Body(urlsplit(call.sent.url).path, orjson.loads(call.sent.body), ("tools",))

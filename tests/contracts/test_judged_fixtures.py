@@ -1,4 +1,4 @@
-"""The vendors' own types read the fixtures before our decoders' tests trust them."""
+"""The vendors' own types accept the fixtures before the tests of our decoders rely on them."""
 
 from collections import Counter
 
@@ -12,7 +12,7 @@ from tests.support.looped import looped
 
 FIXTURES = {fixture.name: fixture for fixture in fixtures() if fixture.payloads}
 NO_EVENTS = {"gemini/streams/array.sse", "gemini/streams/error_first.sse"}
-"""Answers to a streamed request that are no stream of events: one JSON document."""
+"""Responses to a streamed request that are not a stream of events: one JSON document."""
 
 
 @pytest.mark.clients

@@ -1,4 +1,4 @@
-"""Clients' own bodies, on their way to vendors of the same API, are still what the vendors' own types would have."""
+"""Clients' own bodies still match the vendors' own types when they go to vendors of the same API."""
 
 from dataclasses import dataclass
 
@@ -53,7 +53,7 @@ CODEX: JsonObject = {
 
 @dataclass(frozen=True, slots=True)
 class _NativeRow:
-    """A profile, its deployment's members, and the judge of its bodies with the operation that it knows."""
+    """A profile, its deployment's fields, and the judge of its bodies with the operation that it knows."""
 
     profile: str
     model: str

@@ -1,10 +1,11 @@
-"""A response goes back with the next request of its client, to any vendor: for each recorded response, on each surface,
-as clients' SDKs append it, with their nulls and without, from a whole response and from a stream.
+"""A client sends a response back with its next request, to any vendor: each recorded response, on each surface, as
+the clients' SDKs append it, with and without their nulls, from a non-streaming response and from a stream.
 
-All responses stand in one conversation, each followed by results of its calls and a turn of the user. The gateway
-refuses none of them, and no message that goes out has a field that the vendor's list does not have. The lists are
-written by hand: OpenAI OpenAPI 2.3.0 `ChatCompletionRequestAssistantMessage`, the errors that
-`providers.dialects.openai.messages` quotes, and the types of the vendors' SDKs, November 2026."""
+All responses are in one conversation, each followed by the results of its calls and a user turn. The gateway refuses
+none of them, and no sent message has a field that is not in the vendor's list. The lists are written by hand: OpenAI
+OpenAPI 2.3.0 `ChatCompletionRequestAssistantMessage`, the errors that `providers.dialects.openai.messages` quotes, and
+the types of the vendors' SDKs, November 2026.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -32,7 +33,7 @@ from tests.support.looped import looped
 from tests.support.sdk_accumulators import ResponseAccumulator, accumulate_chat, accumulate_message
 
 NULLS: Final[JsonObject] = dict.fromkeys(("refusal", "annotations", "audio", "function_call", "tool_calls", "parsed"))
-"""What OpenAI's SDK has in each message: `model_dump()` of `ParsedChatCompletionMessage`."""
+"""The null fields that OpenAI's SDK has in each message: `model_dump()` of `ParsedChatCompletionMessage`."""
 
 BESIDE: Final[JsonObject] = {
     "provider_specific_fields": {"citations": ["https://example.com"]},
@@ -43,7 +44,7 @@ BESIDE: Final[JsonObject] = {
     "index": 0,
     "id": "msg_1",
 }
-"""What frameworks and other gateways add to a message."""
+"""The fields that frameworks and other gateways add to a message."""
 
 SEARCH: Final[JsonValue] = [{"type": "web_search_20250305", "name": "web_search"}]
 
@@ -71,7 +72,7 @@ FIELDS: Final[Mapping[str, frozenset[str]]] = {
     "gemini": frozenset({"role", "parts"}),
     "vertex": frozenset({"role", "parts"}),
 }
-"""The fields of a turn of the model by profile. Other vendors take those of `ANY`."""
+"""The fields of an assistant turn by profile. Other vendors accept the fields of `ANY`."""
 
 ANY: Final = COMMON | {"name", "reasoning", "reasoning_content", "reasoning_details", "extra_content", "thinking"}
 
@@ -81,7 +82,8 @@ BLOCKS: Final[Mapping[str, frozenset[str]]] = {
     "thinking": frozenset({"type", "thinking", "signature", "closed"}),
     "tool_use": frozenset({"type", "id", "name", "input", "caller"}),
 }
-"""The fields of parts and of Anthropic's blocks by type: those of which clients have more in responses."""
+"""The fields of parts and of Anthropic's blocks by type, for the types of which clients have more fields in
+responses."""
 
 ITEMS: Final[Mapping[str, frozenset[str]]] = {
     "message": frozenset({"type", "id", "role", "content", "status", "phase"}),
@@ -94,14 +96,14 @@ STRICT: Final = (
     *("fireworks", "groq", "mistral", "cerebras", "huggingface", "scale_genai", "ai21", "perplexity"),
     *("cohere", "gemini", "vertex", "bedrock"),
 )
-"""The profiles whose published types have all that the vendor documents of a turn of the model. Those of others lack
+"""The profiles whose published types have every documented field of an assistant turn. The types of the others lack
 the reasoning that comes back."""
 
 CHATTING: Final = [name for name, row in load_profiles().items() if Operation.CHAT in row.wires]
 
 
 def chats(way: str) -> list[JsonObject]:
-    """The conversation of a chat client."""
+    """Return the conversation of a chat client."""
     turns: list[JsonObject] = [messages_of_user()]
     for name in RECORDINGS:
         if (found := played(name, CUTS[-1])) is None:
@@ -127,7 +129,7 @@ def messages_of_user() -> JsonObject:
 
 
 def blocks(way: str) -> list[JsonObject]:
-    """The conversation of a client of the Messages API."""
+    """Return the conversation of a client of the Messages API."""
     turns: list[JsonObject] = [messages_of_user()]
     for name in RECORDINGS:
         found = played(name, CUTS[-1])
@@ -153,7 +155,7 @@ def blocks(way: str) -> list[JsonObject]:
 
 
 def _dumped(block: JsonObject) -> JsonObject:
-    """A block as `model_dump()` of Anthropic's client writes it."""
+    """Return a block as `model_dump()` of Anthropic's client writes it."""
     match block["type"]:
         case "text":
             return {"citations": None, "parsed_output": None, **block}
@@ -164,7 +166,7 @@ def _dumped(block: JsonObject) -> JsonObject:
 
 
 def items(way: str) -> list[JsonObject]:
-    """The conversation of a client of the Responses API."""
+    """Return the conversation of a client of the Responses API."""
     turns: list[JsonObject] = [messages_of_user()]
     for name in RECORDINGS:
         found = played(name, CUTS[-1])
@@ -189,7 +191,7 @@ def items(way: str) -> list[JsonObject]:
 
 
 def _dumped_item(item: JsonObject) -> JsonObject:
-    """An item as `model_dump()` of OpenAI's client writes it, with what the parsing of it adds."""
+    """Return an item as `model_dump()` of OpenAI's client writes it, with the fields that its parsing adds."""
     match item["type"]:
         case "message":
             parts = [{"parsed": None, "logprobs": None, **part} for part in cast(list[JsonObject], item["content"])]
@@ -214,7 +216,7 @@ def asked(surface: str, way: str) -> UnifiedRequest:
 
 
 def sent(surface: str, way: str, row: str) -> JsonObject:
-    """The body that goes to a vendor."""
+    """Return the body that goes to a vendor."""
     request = asked(surface, way)
     target = target_of(row, next(name for name in load_profiles()[row].examples if load_profiles()[row].chats(name)))
     plan = plan_translated(request.losses or TranslationLosses({}), request, target)
@@ -227,7 +229,7 @@ def turns_in(body: JsonObject) -> list[JsonObject]:
 
 
 def beyond(row: str, turn: JsonObject) -> Iterator[str]:
-    """The fields of a turn of the model, and of what it holds, that the vendor does not take."""
+    """Return the fields of an assistant turn, and of its parts, that the vendor does not accept."""
     if "type" in turn:
         yield from (f"{turn['type']}.{name}" for name in turn.keys() - ITEMS.get(str(turn["type"]), turn.keys()))
         yield from (f"{turn['type']}.{name}" for name, value in turn.items() if value is None or name == "created_by")
@@ -251,7 +253,7 @@ def beyond(row: str, turn: JsonObject) -> Iterator[str]:
 
 
 def amiss(row: str, turn: JsonObject) -> Iterator[str]:
-    """What is wrong with a turn of the model that goes out."""
+    """Return the fault of a sent assistant turn."""
     yield from beyond(row, turn)
     if turn.get("role") in ("assistant", "model"):
         said = [value for name, value in turn.items() if name not in ("role", "type", "id", "status")]

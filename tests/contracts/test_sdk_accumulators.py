@@ -1,4 +1,4 @@
-"""OpenAI's own SDK accumulates the streams of all recordings to what the rules of `sdk_accumulators` make of them."""
+"""OpenAI's own SDK accumulates the streams of all recordings to the same result as the rules of `sdk_accumulators`."""
 
 from collections.abc import Iterator
 from typing import cast
@@ -37,7 +37,7 @@ def accumulated(sdk: LineProcess, kind: str, events: list[JsonObject]) -> JsonOb
 def test_chats(sdk: LineProcess, name: str) -> None:
     found = played(name, CUTS[-1])
     if found is None or len(found[1].choices) > 1:
-        return  # the SDK wants choices to begin in their order
+        return  # the SDK requires choices to begin in their order
     events, completion = found
     request = converse(stream=True, stream_options={"include_usage": True}, n=len(completion.choices))
     chunks = objects(stream_of(OPENAI.renderer(request, FACTS), events))

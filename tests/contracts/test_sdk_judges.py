@@ -1,4 +1,4 @@
-"""The judges find what the vendors refuse, also where their types as they are would let it pass."""
+"""The judges find the errors that vendors report, also those that the unmodified types accept."""
 
 import re
 
@@ -76,7 +76,7 @@ ANSWER: JsonObject = {
 
 
 def refused(judges: Judges, judge: str, operation: str, body: JsonValue) -> str | None:
-    """What is wrong with a body."""
+    """Return the fault of a body."""
     return judges.fault(judge, "body", [orjson.dumps(body)], operation)
 
 

@@ -1,5 +1,5 @@
-"""What vendors say of their searches reaches the clients of each surface, whole and streamed: queries, sources,
-citations and how many searches there were. Each row is a response with the texts that must not be lost."""
+"""Search data of vendors reaches the clients of each surface, non-streaming and streamed: queries, sources, citations
+and the number of searches. Each row is a response with the texts that must not be lost."""
 
 from dataclasses import replace
 from typing import Final
@@ -101,7 +101,7 @@ ROWS: Final[tuple[tuple[str, str, str | bytes, tuple[str, ...]], ...]] = (
 
 
 def read(profile: str, model: str, given: str | bytes) -> tuple[list[StreamEvent], Completion]:
-    """The events of a response, and the whole of it."""
+    """Return the events of a response, and the non-streaming response."""
     data = given if isinstance(given, bytes) else (FOLDER / given).read_bytes()
     target = target_of(profile, model)
     if isinstance(given, str) and given.endswith(".sse"):

@@ -1,4 +1,4 @@
-"""Every body of the capability matrix is one that the vendor's own types would have."""
+"""Every body of the capability matrix matches the vendor's own types."""
 
 from collections import Counter
 

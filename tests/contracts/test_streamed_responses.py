@@ -1,5 +1,5 @@
-"""What a client's SDK accumulates from a stream is the whole response: for each recorded stream and answer, on each
-surface that streams, in many chunks or in one. The last text is the one shown to a person."""
+"""A client's SDK accumulates the whole response from a stream: for each recorded stream and response, on each surface
+that streams, in many chunks or in one. The last text is the text shown to a person."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -42,21 +42,23 @@ CHATS: Final[Mapping[str, tuple[str, str]]] = {
     "openai": ("openai", "tiny"),
     "watsonx": ("watsonx", "tiny"),
 }
-"""Profile and model of the dialects whose recordings answer any call. Those of engines answer their sets' calls."""
+"""The profile and model of the dialects whose recordings answer any call. Recordings of engines answer the calls of
+their fixture sets."""
 
 FOLDERS: Final = frozenset({"answers", "streams", "recorded", "checks"})
 SUFFIXES: Final = (".json", ".sse", ".ndjson", ".events")
 CUTS: Final = (3, 64, 1 << 20)
-"""Bytes of a piece."""
+"""The sizes of a chunk in bytes."""
 
 ONE_AFTER_OTHER: Final = frozenset({"openai/vllm/chat.sse"})
-"""Streams with reasoning within their text: a whole response has no order of the two, only the texts are compared."""
+"""Streams with reasoning within their text: a non-streaming response has no order of the two, so only the texts are
+compared."""
 
 SUMMED: Final = frozenset({"token_id"})
-"""Members that OpenAI's SDK adds up, because they are numbers."""
+"""Fields that OpenAI's SDK adds up, because they are numbers."""
 
 REPEATED: Final = frozenset({"format", "mime_type"})
-"""Members that each piece of a block has: OpenAI's SDK joins them as it joins texts."""
+"""Fields that each delta of a block has: OpenAI's SDK concatenates them like texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ def _bytes_of(path: Path) -> bytes:
 
 
 def _of_set(case: FixtureSet | AnswerSet) -> Iterator[Recording]:
-    """Yield the recordings of engines, which answer calls of their own."""
+    """Yield the recordings of engines, which answer their own calls."""
     if isinstance(case, AnswerSet):
         for name in () if case.folder in CHATS else case.streams.split():
             yield Recording(f"{case.folder}/streams/{name}", case.calls[0], case.stream(name))
@@ -110,7 +112,8 @@ def _of_set(case: FixtureSet | AnswerSet) -> Iterator[Recording]:
 
 @cache
 def played(name: str, cut: int) -> tuple[tuple[StreamEvent, ...], Completion] | None:
-    """Return the events of a recording in pieces of a size, and the whole response; None of one that breaks off."""
+    """Return the events of a recording in chunks of `size`, and the non-streaming response; `None` if the recording
+    breaks off."""
     recording = RECORDINGS[name]
     for operation in (recording.call.operation, Operation.COMPLETIONS):
         for choices in (recording.call.choices, 2, 3, 4):
@@ -138,7 +141,8 @@ each_recording = looped("recording", RECORDINGS.values(), ids=RECORDINGS.keys())
 
 
 def both_ways(recording: Recording) -> Iterator[tuple[tuple[StreamEvent, ...], Completion]]:
-    """Yield the whole response with the events that came, and with the only event of each choice that it makes."""
+    """Yield the non-streaming response with the received events, and with the single event per choice that is made
+    from it."""
     for cut in CUTS if recording.streamed else CUTS[-1:]:
         found = played(recording.name, cut)
         if found is not None:
@@ -153,7 +157,7 @@ def stream_of(renderer: Renderer, events: tuple[StreamEvent, ...]) -> bytes:
 
 
 def plain(value: JsonValue) -> JsonValue:
-    """Return a value without the traces of accumulators: places in lists, absent fields, repeated words."""
+    """Return a value without the traces of accumulators: indices in lists, absent fields, repeated words."""
     if isinstance(value, list):
         return [plain(each) for each in value]
     if not isinstance(value, dict):
@@ -237,7 +241,7 @@ def test_a_response(recording: Recording) -> None:
 
 
 def check_last(kinds: list[str], text: str, calls: set[str]) -> None:
-    """Fail if anything that a person is not shown follows the last text, other than calls, their thinking included."""
+    """Fail if a part that is not shown to a person follows the last text, other than calls and their reasoning."""
     if text in kinds:
         behind = kinds[len(kinds) - kinds[::-1].index(text) :]
         assert not behind or calls.intersection(behind) or "image_generation_call" in behind, kinds

@@ -1,4 +1,4 @@
-"""Bodies of embeddings and rankings are what the vendors' own SDKs take or send for the same request."""
+"""Bodies of embeddings and rankings equal the bodies that the vendors' own SDKs accept or send for the same request."""
 
 import pytest
 
@@ -18,7 +18,8 @@ ENTRIES = list(task_entries([load_profiles()[name] for name in JUDGED]))
 
 
 def bodies(entry: TaskMatrixEntry) -> list[bytes]:
-    """The bodies of a request without optional fields, and of one with all that the vendor honours."""
+    """Return the body of a request without optional fields, and the body of a request with all fields that the vendor
+    honours."""
     address = {"base_url": VERTEX} if entry.profile == "vertex" else {}
     target = target_of(entry.profile, entry.model, **address)
     native = {name for name, cell in entry.cells.items() if cell.native}

@@ -8,18 +8,18 @@ from tests.contracts.judged_by import JudgedBy
 from tests.support.dialects import declared
 
 JUDGES: Final[Mapping[str, tuple[JudgedBy, ...]]] = declared("suite_data.py", "JUDGES")
-"""By profile. A body must pass all of a profile's judges."""
+"""The judges by profile. A body must pass all judges of its profile."""
 
 UNJUDGED: Final = frozenset({"mock"})
-"""The vendor inside the gateway, which takes what a client may send."""
+"""The vendor inside the gateway, which accepts any client body."""
 
 _OPENAI: Final = (JudgedBy("openai:chat", "openai:completions"),)
 
 
 def judged_by(profile: str) -> tuple[JudgedBy, ...]:
-    """Return the judges of a profile: OpenAI's types for one of the OpenAI dialect without an entry.
+    """Return the judges of a profile. An OpenAI-dialect profile without an entry has OpenAI's types.
 
-    Raises KeyError for one of another dialect without an entry.
+    Raises KeyError for a profile of another dialect without an entry.
     """
     dialect = load_profiles()[profile].dialect
     return JUDGES.get(profile, _OPENAI) if dialect == "openai" else JUDGES[profile]

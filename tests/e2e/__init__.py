@@ -1,1 +1,1 @@
-"""The program as a process, before vendors' SDKs and a real inference engine."""
+"""The program as a process, with vendors' SDKs and a real inference engine."""

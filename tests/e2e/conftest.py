@@ -1,4 +1,4 @@
-"""Fixtures of the tests from outside: real parts alone."""
+"""Fixtures of the tests from outside, with real components only."""
 
 from collections.abc import AsyncIterator, Callable
 
@@ -22,5 +22,5 @@ async def http(gateway: RunningGateway) -> AsyncIterator[aiohttp.ClientSession]:
 
 @pytest.fixture
 def sdks(clients: Callable[[str], Client], gateway: RunningGateway) -> Sdks:
-    """The vendors' SDKs before the module's gateway."""
+    """The vendors' SDKs as clients of the module's gateway."""
     return Sdks(clients, gateway)

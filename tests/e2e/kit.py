@@ -1,4 +1,4 @@
-"""Keys, requests and the reading of answers for the tests from outside."""
+"""Keys, requests and helpers that read responses, for the tests from outside."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ CLIENTS = [pytest.mark.clients, pytest.mark.timeout(300)]
 
 
 def gateway_of(table: str) -> object:
-    """The fixture of a module's gateway."""
+    """Return the fixture of a module's gateway."""
 
     @pytest_asyncio.fixture(scope="module", loop_scope="module")
     async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
@@ -31,13 +31,13 @@ def gateway_of(table: str) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Sdks:
-    """The vendors' SDKs before the module's gateway."""
+    """The vendors' SDKs as clients of the module's gateway."""
 
     clients: Callable[[str], Client]
     gateway: RunningGateway
 
     async def run(self, sdk: str, scenario: str, fields: Mapping[str, JsonValue], options: Options = USUAL) -> Outcome:
-        """Let an SDK do one thing, as `Client.run` has it."""
+        """Make one call with an SDK, as `Client.run` does."""
         return await self.clients(sdk).run(scenario, self.gateway.url, fields, options)
 
 
@@ -45,21 +45,21 @@ TOTALS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
 def totals(usage: Mapping[str, JsonValue] | None) -> list[JsonValue] | None:
-    """Prompt, completion and total tokens; None without a usage."""
+    """Return prompt, completion and total tokens. Return `None` without a usage."""
     return None if usage is None else [usage[name] for name in TOTALS]
 
 
 def choices_of(outcome: Outcome) -> Sequence[dict[str, Any]]:  # Any: an SDK's own shape
-    """Every choice that an SDK handed over, in order, whole or in pieces."""
+    """Return every choice that an SDK returned, in order, from a response or from chunks."""
     answers = outcome["chunks"] or [outcome["result"]]
     return [choice for answer in answers for choice in answer["choices"]]
 
 
-Wire = dict[str, Any]  # Any: an answer as it came over the wire
+Wire = dict[str, Any]  # Any: a response from the wire
 
 
 async def post(http: aiohttp.ClientSession, path: str, body: Mapping[str, JsonValue]) -> Wire:
-    """Return a whole answer of the requested model."""
+    """Return a non-streaming response of the requested model."""
     async with http.post(path, json=body) as answer:
         text = await answer.text()
         assert answer.status == 200, text
@@ -68,7 +68,7 @@ async def post(http: aiohttp.ClientSession, path: str, body: Mapping[str, JsonVa
 
 
 async def streamed(http: aiohttp.ClientSession, path: str, body: Mapping[str, JsonValue]) -> Sequence[Wire]:
-    """The chunks of a streamed answer that ended well."""
+    """Return the chunks of a streamed response that ended well."""
     async with http.post(path, json={**body, "stream": True}) as answer:
         text = await answer.text()
         assert answer.status == 200, text
@@ -78,7 +78,7 @@ async def streamed(http: aiohttp.ClientSession, path: str, body: Mapping[str, Js
 
 
 async def refused(http: aiohttp.ClientSession, path: str, body: Mapping[str, JsonValue]) -> Wire:
-    """The `error` object of a 400."""
+    """Return the `error` object of a 400."""
     async with http.post(path, json=body) as answer:
         facts = await answer.json()
         assert answer.status == 400, facts
@@ -86,13 +86,13 @@ async def refused(http: aiohttp.ClientSession, path: str, body: Mapping[str, Jso
 
 
 def text_of(choice: Mapping[str, Any]) -> str:  # Any: as in Wire
-    """The text of a choice of either kind, whole or in a chunk."""
+    """Return the text of a choice of either kind, from a response or a chunk."""
     holder = choice.get("message") or choice.get("delta") or {}
     return str(choice.get("text") or holder.get("content") or "")
 
 
 async def line_of(gateway: RunningGateway, request_id: str) -> JsonObject:
-    """Wait for the access log's line of a request; lines come a moment after their answers, in no order to rely on."""
+    """Wait for the access log's line of a request. Lines arrive a moment after their responses, in no fixed order."""
     while True:
         for line in gateway.log():
             if line["request_id"] == request_id:

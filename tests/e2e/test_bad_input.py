@@ -1,4 +1,4 @@
-"""Requests that no client should send, as bytes on a socket: each gets its surface's envelope, never a 500."""
+"""Requests that no client should send, as bytes on a socket: each gets its surface's error envelope, never a 500."""
 
 import random
 from collections.abc import AsyncIterator, Callable
@@ -44,14 +44,14 @@ routes:
 
 
 def openai_envelope(body: JsonValue, status: int) -> JsonValue:
-    """The `error` object of OpenAI's envelope, checked."""
+    """Return the `error` object of OpenAI's envelope after checking it."""
     assert isinstance(body, dict)
     assert body.keys() == {"error"}
     return body["error"]
 
 
 def fireworks_envelope(body: JsonValue, status: int) -> JsonValue:
-    """The same with Fireworks' own member, which is left out of what is returned."""
+    """Return the same with Fireworks' own field, which is removed from the result."""
     error = openai_envelope(body, status)
     assert isinstance(error, dict)
     assert error["object"] == "error"
@@ -59,7 +59,7 @@ def fireworks_envelope(body: JsonValue, status: int) -> JsonValue:
 
 
 def detail_envelope(body: JsonValue, status: int) -> JsonValue:
-    """The same beside a `detail` whose form follows the status."""
+    """Return the same beside a `detail` whose form depends on the status."""
     assert isinstance(body, dict)
     assert body.keys() == {"detail", "error"}
     detail = body["detail"]
@@ -78,7 +78,7 @@ def detail_envelope(body: JsonValue, status: int) -> JsonValue:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """One path of a surface: the prefix whose unknown paths it answers for, the envelope, the status of a bad body."""
+    """One path of a surface: the prefix of its unknown paths, the envelope, and the status for a bad body."""
 
     path: str
     prefix: str
@@ -191,7 +191,7 @@ UNSENT: dict[str, tuple[JsonObject, str]] = {
     "a timeout in minutes": ({"inference_timeout": "2m"}, "inference_timeout"),
     "a timeout of nothing": ({"inference_timeout": 0}, "inference_timeout"),
 }
-"""What is refused before any upstream hears of it, and the field that is named."""
+"""Fields that are refused before any upstream is called, and the field that the error names."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -213,14 +213,16 @@ def port(gateway: RunningGateway) -> int:
 
 
 async def served(port: int, sent: bytes) -> Answer:
-    """What the gateway says of a request, which it may first refuse as more than a busy machine can begin."""
+    """Return the gateway's response to a request. Repeat the request while a busy machine makes the gateway refuse
+    it."""
     while (answer := await exchange(port, sent)).status == 503 and b'"overloaded"' in answer.body:
         pass
     return answer
 
 
 def error_of(answer: Answer, envelope: Callable[[JsonValue, int], JsonValue], status: int) -> dict[str, JsonValue]:
-    """The error object of a refusal with that status, in that envelope, with the headers that every answer has."""
+    """Return the error object of a refusal with that status, in that envelope, with the headers that every response
+    has."""
     assert answer.status == status, answer.body
     assert answer.whole
     assert answer.headers["content-type"].startswith("application/json")
@@ -232,7 +234,7 @@ def error_of(answer: Answer, envelope: Callable[[JsonValue, int], JsonValue], st
     return error
 
 
-# Bodies -------------------------------------------------------------------------------------------------------------
+# Bodies --------------------------------------------------------------------------------------------------------------
 
 
 @EVERY
@@ -304,12 +306,12 @@ async def test_damaged_bodies_never_make_a_500(door: Door, port: int) -> None:
             await client.send(request("POST", door.path, bytes(damaged)))
             answer = await client.answer()
             if answer.status != 200:
-                # 400 is also what the vendor says of a field that it does not know.
+                # 400 is also the vendor's response to an unknown field.
                 assert answer.status in {door.bad_body, 400, 404}, (bytes(damaged), answer)
                 error_of(answer, door.envelope, answer.status)
 
 
-# Paths, methods and bytes -------------------------------------------------------------------------------------------
+# Paths, methods and bytes --------------------------------------------------------------------------------------------
 
 
 @EVERY

@@ -1,4 +1,4 @@
-"""`dragoman check` and `dragoman explain` as programs: what they print for a wrong table and for one request."""
+"""`dragoman check` and `dragoman explain` as programs: their output for a wrong config file and for one request."""
 
 import subprocess
 from pathlib import Path
@@ -86,7 +86,7 @@ EXPECTED: dict[str, tuple[str, JsonObject]] = {
         },
     ),
 }
-"""Each target's URL and body: the schema goes where that vendor enforces it, and nowhere as `guided_json`."""
+"""Each target's URL and body. The schema stands in the field that the vendor enforces, and never as `guided_json`."""
 
 
 def dragoman(*arguments: str, stdin: bytes = b"", **variables: str) -> "subprocess.CompletedProcess[bytes]":

@@ -1,6 +1,6 @@
-"""What text-completion clients rely on, each by its number in the checklist of fourteen: bytes in, bytes out.
+"""Behaviour that text-completion clients rely on, each by its number in the checklist of fourteen: bytes in, bytes out.
 
-The bodies are those of lm-evaluation-harness, LangChain, SillyTavern, Continue, Tabby and others, November 2026.
+The bodies come from lm-evaluation-harness, LangChain, SillyTavern, Continue, Tabby and others, November 2026.
 """
 
 from collections.abc import AsyncIterator
@@ -62,7 +62,7 @@ def said(received: Received) -> Script:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The gateway between a client and a vendor, whose every model belongs to one test."""
+    """The gateway between a client and a vendor. Every model of the vendor belongs to one test."""
 
     vendor: FakeVendor
     gateway: RunningGateway
@@ -78,7 +78,7 @@ class World:
         return await self.post(COMPLETIONS, {"model": model, "prompt": "hi", **fields})
 
     def asked(self, model: str) -> list[JsonObject]:
-        """The bodies that the vendor got for a model; what its tokenizer was asked is left out."""
+        """Return the bodies that the vendor received for a model, without the requests to its tokenizer."""
         received = [each for each in self.vendor.requests if each.model == model and "completions" in each.path]
         return [body for each in received if isinstance(body := each.json(), dict)]
 
@@ -92,7 +92,7 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
 
 
 def read(client: str, **changes: JsonValue) -> JsonObject:
-    """A client's recorded body with some members changed."""
+    """Return a client's recorded body with some fields changed."""
     body: JsonObject = orjson.loads((BODIES / f"{client}.json").read_bytes())
     return {**body, **changes}
 
@@ -120,7 +120,7 @@ async def test_01_a_prompt_comes_in_four_forms_and_the_model_may_be_missing(worl
 
 @looped(("given", "sent"), [(True, 0), (0, 0), (1, 1), (None, None), (False, None)])
 async def test_02_log_probabilities_are_a_count_or_a_switch(world: World, given: JsonValue, sent: JsonValue) -> None:
-    # True lists no alternatives and not one, as Scale and Fireworks, whose spelling it is, mean it.
+    # True lists no alternatives, rather than one, as in the APIs of Scale and Fireworks, which define it.
     await world.ask("any/logprobs", logprobs=given)
     assert world.asked("logprobs")[-1].get("logprobs") == sent
 
@@ -177,7 +177,7 @@ async def test_07_usage_is_always_an_object(world: World) -> None:
     world.vendor.answer_model("silent", json_answer(200, silent))
     answer = await world.ask("any/silent", prompt="12345678")
     counts = {"prompt_tokens": 2, "completion_tokens": 1, "total_tokens": 3}
-    # The page fills zeros; an estimate that says so is of more use to whoever divides by it.
+    # The web page shows zeros; an estimate that is marked as one is more useful to a client that divides by it.
     assert answer.json()["usage"] == {**counts, "estimated": True}
     assert answer.headers["x-dragoman-emulated"] == "usage"
 
@@ -276,7 +276,7 @@ async def test_11_guided_fields_bind_old_and_new_engines_and_are_checked(world: 
         assert choices(answer)[0]["text"] == "yes"
         sent = world.asked("guided")[-1]
         ((field, value),) = constraint.items()
-        # 0.12 and later ignore the first in silence, 0.10 and before the second.
+        # Version 0.12 and later silently ignore the first; version 0.10 and earlier ignore the second.
         assert (sent[field], sent["structured_outputs"]) == (value, {field.removeprefix("guided_"): value})
     broken = await world.ask("vllm/guided", guided_choice=["maybe", "no"])
     assert (broken.status, broken.code) == (502, "malformed_upstream")
@@ -288,7 +288,7 @@ async def test_12_a_stream_is_plain_frames_that_end_with_the_terminator(world: W
     async with connected(world.port) as client:
         await client.send(request("POST", COMPLETIONS, body, AUTH))
         answer = await client.answer()
-        # The body ended, so that the connection takes another request.
+        # The body ended, so the connection can serve another request.
         await client.send(request("POST", COMPLETIONS, body, AUTH))
         assert (await client.answer()).body.endswith(b"data: [DONE]\n\n")
     assert answer.whole

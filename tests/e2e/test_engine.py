@@ -1,4 +1,4 @@
-"""The gateway in front of a real engine, the llama.cpp server with a tiny random model: what it generates is noise."""
+"""The gateway in front of a real engine, the llama.cpp server with a tiny random model, whose text is noise."""
 
 import re
 from collections.abc import AsyncIterator, Callable
@@ -57,7 +57,7 @@ models:
         yield running
 
 
-# Text ---------------------------------------------------------------------------------------------------------------
+# Text ----------------------------------------------------------------------------------------------------------------
 
 
 @FORMS
@@ -80,7 +80,7 @@ async def test_the_engines_text_and_counts_come_whole_and_streamed_alike(
 @FORMS
 async def test_a_stop_string_ends_the_text_before_it(path: str, ask: JsonObject, http: aiohttp.ClientSession) -> None:
     before = text_of((await post(http, path, {**ask, "max_tokens": 8}))["choices"][0])
-    # Letters, because the noise also holds bytes that are no characters, and not the first ones.
+    # Letters, because the noise also contains bytes that are not characters; and not the first letters.
     found = re.search("(?<=.)[a-z]{2}", before)
     assert found is not None, before
     stop = found[0]
@@ -97,7 +97,7 @@ async def test_token_ids_are_a_prompt(http: aiohttp.ClientSession) -> None:
     assert again["choices"][0]["text"] != answer["choices"][0]["text"]
 
 
-# Log probabilities --------------------------------------------------------------------------------------------------
+# Log probabilities ---------------------------------------------------------------------------------------------------
 
 
 async def test_entries_become_the_four_arrays_with_offsets_into_prompt_and_text(http: aiohttp.ClientSession) -> None:
@@ -132,7 +132,7 @@ async def test_true_for_logprobs_gives_both_forms(http: aiohttp.ClientSession) -
     assert [len(entry["top_logprobs"]) for entry in found["content"]] == [3] * 5
 
 
-# Constraints --------------------------------------------------------------------------------------------------------
+# Constraints ---------------------------------------------------------------------------------------------------------
 
 
 @FORMS
@@ -168,7 +168,7 @@ async def test_a_grammar_binds_the_model(path: str, ask: JsonObject, http: aioht
 
 @FORMS
 async def test_a_regular_expression_binds_the_model(path: str, ask: JsonObject, http: aiohttp.ClientSession) -> None:
-    # Of ASCII alone: the noise beyond it is no UTF-8.
+    # ASCII only: other bytes of the noise are not valid UTF-8.
     pattern = r"(ab|\d{2}|_)-(yes)?[A-F!]{1,3}"
     for seed in range(4):
         body: JsonObject = {**ask, "guided_regex": pattern, "temperature": 1, "seed": seed, "max_tokens": 50}
@@ -176,7 +176,7 @@ async def test_a_regular_expression_binds_the_model(path: str, ask: JsonObject, 
         assert re.fullmatch(pattern, text), text
 
 
-# Ends ---------------------------------------------------------------------------------------------------------------
+# Ends ----------------------------------------------------------------------------------------------------------------
 
 
 @FORMS
@@ -203,7 +203,7 @@ async def test_the_engine_stops_generating_when_the_client_of_a_stream_leaves(
     assert (await line_of(gateway, answer.headers["x-request-id"]))["outcome"] == "client_gone"
 
 
-# The vendors' SDKs --------------------------------------------------------------------------------------------------
+# The vendors' SDKs ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.clients

@@ -1,4 +1,4 @@
-"""A real engine that makes vectors, the llama.cpp server with a tiny random model, behind the gateway."""
+"""A real engine that computes embeddings, the llama.cpp server with a tiny random model, behind the gateway."""
 
 from collections.abc import AsyncIterator
 from math import isclose, sqrt

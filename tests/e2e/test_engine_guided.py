@@ -1,4 +1,5 @@
-"""What is sent to llama.cpp for each kind of constraint binds a real engine, whose own text would be noise."""
+"""The fields that are sent to llama.cpp for each kind of constraint bind a real engine, whose own text would be
+noise."""
 
 import re
 from collections.abc import AsyncIterator, Mapping
@@ -50,7 +51,7 @@ async def http(engine: Engine) -> AsyncIterator[aiohttp.ClientSession]:
 
 
 async def bound(http: aiohttp.ClientSession, operation: Operation, members: JsonObject, seed: int) -> str:
-    """The text that the engine makes within a constraint; asserts that it came to its end."""
+    """Return the text that the engine generates within a constraint. Assert that it came to its end."""
     path, asked = ASKED[operation]
     body: JsonObject = {**asked, **members, "seed": seed, "temperature": 1, "max_tokens": 1500}
     async with http.post(path, json=body) as answer:

@@ -1,4 +1,4 @@
-"""llama.cpp's own endpoints behind the gateway, held to the same engine's OpenAI routes."""
+"""llama.cpp's own endpoints behind the gateway, compared with the same engine's OpenAI routes."""
 
 import re
 from collections.abc import AsyncIterator

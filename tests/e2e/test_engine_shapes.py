@@ -1,6 +1,6 @@
-"""What the gateway makes of a real engine that takes one prompt, gives one choice and repeats nothing.
+"""The gateway's emulation over a real engine that accepts one prompt, returns one choice and repeats nothing.
 
-The llama.cpp server with a tiny random model: what it generates is noise, but the same noise for the same seed.
+The engine is the llama.cpp server with a tiny random model: its text is noise, but the same noise for the same seed.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -20,7 +20,7 @@ from tests.support.looped import looped
 pytestmark = pytest.mark.engine
 
 KNOWN, UNSAID = "local/tiny", "local/unsaid"
-"""The table says one model's window; that of the other is the engine's to tell."""
+"""The configuration sets one model's window. The engine reports the window of the other."""
 
 WINDOW = 4096
 COMPLETIONS, CHAT = "/v1/completions", "/v1/chat/completions"
@@ -30,7 +30,7 @@ NOISE: JsonObject = {
     "max_tokens": 8,
     "temperature": 1,
     "seed": 11,
-    # Half a character at the end of a text is in its whole answers and not in its streams.
+    # Half a character at the end of a text is in its non-streaming responses and not in its streams.
     "guided_grammar": "root ::= [a-z] [a-z ]*",
 }
 TALK: JsonObject = {**NOISE, "messages": [{"role": "user", "content": "hi"}]}
@@ -56,7 +56,7 @@ models:
 async def headed(
     http: aiohttp.ClientSession, body: Mapping[str, JsonValue], path: str = COMPLETIONS
 ) -> tuple[Wire, Mapping[str, str]]:
-    """A whole answer, and what the gateway says of it."""
+    """Return a non-streaming response, and the gateway's headers about it."""
     async with http.post(path, json=body) as answer:
         facts = orjson.loads(await answer.read())
         assert answer.status == 200, facts
@@ -74,7 +74,7 @@ def put_together(chunks: list[Wire]) -> list[tuple[str, str | None]]:
 
 
 def told(answer: Wire) -> list[tuple[str, str | None]]:
-    """The same of a whole answer; indices are in order."""
+    """Return the same for a non-streaming response. Assert that its indices are in order."""
     assert [choice["index"] for choice in answer["choices"]] == list(range(len(answer["choices"])))
     return [(text_of(choice), choice["finish_reason"]) for choice in answer["choices"]]
 
@@ -244,7 +244,7 @@ async def test_what_would_not_fit_is_refused_before_a_token_is_generated(
     assert (error["code"], error["param"]) == ("context_length_exceeded", "prompt")
     assert f"{size} in the prompt" in error["message"]
     assert f"{WINDOW} tokens" in error["message"]
-    # OpenAI's rule unasked, too.
+    # OpenAI's rule holds by default too.
     assert await refused(http, path, body) == error
     assert await engine.generated_tokens() == before
 

@@ -1,4 +1,4 @@
-"""The llama.cpp server is asked for a count before a call and answers with what the call then reports."""
+"""The llama.cpp server counts the tokens of a prompt before a call, and its count equals the usage of the call."""
 
 from collections.abc import AsyncIterator
 
@@ -20,7 +20,7 @@ TOOL: JsonObject = {"type": "function", "function": {"name": "f", "parameters": 
 
 @pytest.fixture
 async def http(engine: Engine) -> AsyncIterator[aiohttp.ClientSession]:
-    """A client of the engine, with a connection for each request: the engine closes them without a word."""
+    """A client of the engine, with a connection for each request: the engine closes them without notice."""
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as session:
         yield session
 

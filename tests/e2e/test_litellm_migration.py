@@ -1,7 +1,7 @@
-"""A shop moves from LiteLLM by the commands of docs/migrate.md: 39 models, 30 teams and 200 keys.
+"""A company migrates from LiteLLM with the commands of docs/migrate.md: 39 models, 30 teams and 200 keys.
 
-What each key may ask for is held against LiteLLM's own code for all keys in
-`tests/proxy/cli/imports/litellm/test_teams.py`; here some ask the running gateway, before a fake vendor.
+`tests/proxy/cli/imports/litellm/test_teams.py` compares the permissions of all keys with LiteLLM's own code. Here some
+keys send requests to the running gateway, with a fake vendor.
 """
 
 import json
@@ -37,14 +37,14 @@ SAMPLE: Final = [row for row in ALLOWED["allowed"] if row["models"]][::5]
 
 
 def commands() -> list[list[str]]:
-    """The lines of the section that run this program."""
+    """Return the commands of the section that run this program."""
     section = PAGE.read_text(encoding="utf-8").partition("## From LiteLLM\n")[2].partition("\n## ")[0]
     text = section.replace("\\\n", " ")
     return [shlex.split(line)[1:] for line in text.splitlines() if line.startswith("dragoman ")]
 
 
 def write(made: Installation, folder: Path) -> None:
-    """Write the files under the names that the section has."""
+    """Write the files under the names in the section."""
     for name, content in (
         ("config.yaml", made.config),
         ("models.json", made.models),
@@ -56,7 +56,7 @@ def write(made: Installation, folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Shop:
-    """The gateway on the imported table, and the keys as their holders have them."""
+    """The gateway with the imported configuration, and the keys as their holders have them."""
 
     gateway: RunningGateway
     secrets: dict[str, str]

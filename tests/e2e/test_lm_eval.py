@@ -1,6 +1,6 @@
-"""lm-evaluation-harness through the gateway: what it asks and the numbers it reads are those it has without a gateway.
+"""lm-evaluation-harness through the gateway: its requests and scores are the same as without a gateway.
 
-The recordings are of the real harness and a real vLLM: `tests/fixtures/lm_eval/README.md`.
+The recordings come from the real harness and a real vLLM: `tests/fixtures/lm_eval/README.md`.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ from tests.support.vendor_script import Received, Script
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-Wire = dict[str, Any]  # Any: an answer as it came over the wire
+Wire = dict[str, Any]  # Any: a response from the wire
 
 KEY = "sk-evaluation"
 MODEL = "tiny"
@@ -45,7 +45,7 @@ PATHS = (
 
 
 def table_of(upstream: str, teams: str = "") -> str:
-    """A table with the same upstream under both profiles."""
+    """Return a configuration with the same upstream under both profiles."""
     return f"""\
 version: 1
 vendors:
@@ -67,12 +67,13 @@ teams:
 
 
 def exact(value: JsonValue) -> bytes:
-    """JSON to compare by: the order of members does not count, the difference of `true`, 1 and 1.0 does."""
+    """Return JSON for comparison: the order of keys does not count, but `true`, 1 and 1.0 differ."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
 def classic(answer: Wire) -> list[JsonValue]:
-    """What a client of the classic completions reads of each choice, the four arrays of `logprobs` included."""
+    """Return the fields of each choice that a client of the classic completions reads, including the four arrays of
+    `logprobs`."""
     names = ("index", "text", "logprobs", "finish_reason")
     return [[choice[name] for name in names] for choice in answer["choices"]]
 
@@ -82,7 +83,7 @@ ANSWERS: Mapping[bytes, str] = {exact(orjson.loads(one["body"])): one["answer"] 
 
 
 def replay(request: Received) -> Script:
-    """The recorded answer to this question, to any other a 501."""
+    """Return the recorded response to this request. Return a 501 for any other."""
     body = request.json()
     assert isinstance(body, dict)
     answer = ANSWERS.get(exact(body)) if request.path == "/v1/completions" else None
@@ -99,13 +100,13 @@ async def vendor() -> AsyncIterator[FakeVendor]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def gateway(vendor: FakeVendor, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
-    """Without teams, because the harness's recorded requests carry an empty key."""
+    """A gateway without teams, because the harness's recorded requests have an empty key."""
     async with running_gateway(table_of(vendor.base_url), tmp_path_factory.mktemp("gateway")) as running:
         yield running
 
 
 async def through(gateway: RunningGateway, path: str, model: str, exchange: Exchange) -> Wire:
-    """The gateway's whole answer to a recorded request, sent as it was but for the model's name."""
+    """Return the gateway's non-streaming response to a recorded request, unchanged but for the model's name."""
     body = exchange["body"].replace(f'"model": "{MODEL}"', f'"model": "{model}"').encode()
     async with (
         aiohttp.ClientSession(gateway.url) as http,
@@ -146,7 +147,7 @@ async def test_a_recorded_prompt_keeps_its_form(
 
 
 def tally(scores: list[Scores]) -> "Counter[bool]":
-    """How many pairs are greedy, how many are not."""
+    """Return how many pairs are greedy, and how many are not."""
     return Counter(greedy for one in scores for _, greedy in one.pairs)
 
 

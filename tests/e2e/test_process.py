@@ -65,7 +65,7 @@ server:
 
 
 def paused(pause: Step) -> Script:
-    """A stream of two texts that waits between them."""
+    """Return a stream of two texts with a pause between them."""
     first, *rest = openai_wire.completion_frames(["a", "b"])
     return (Send(head(200, SSE)), Send(chunk(first)), pause, *(Send(chunk(frame)) for frame in rest), Send(LAST_CHUNK))
 
@@ -94,7 +94,7 @@ async def until_not_ready(gateway: RunningGateway) -> None:
 
 
 def said(gateway: RunningGateway, level: str) -> list[JsonObject]:
-    """The process's own messages of a level so far, as far as they are whole."""
+    """Return the process's own complete messages of a level so far."""
     whole, _, _ = gateway.messages().rpartition("\n")
     return [line for line in map(orjson.loads, whole.splitlines()) if line["level"] == level]
 
@@ -107,7 +107,7 @@ async def families(gateway: RunningGateway) -> Mapping[str, Metric]:
     return {family.name: family for family in text_string_to_metric_families(text)}
 
 
-# Reloads ------------------------------------------------------------------------------------------------------------
+# Reloads -------------------------------------------------------------------------------------------------------------
 
 
 async def test_a_good_table_is_taken_and_a_bad_one_is_refused_with_its_position(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ async def test_a_good_table_is_taken_and_a_bad_one_is_refused_with_its_position(
         assert metrics['dragoman_config_reloads_total{result="failure"}'] == 1
         assert metrics["dragoman_config_last_reload_successful"] == 0
         assert (await families(gateway))["dragoman_config_info"].samples == taken
-        while not (errors := said(gateway, "error")):  # noqa: ASYNC110 - a file tells no one
+        while not (errors := said(gateway, "error")):  # noqa: ASYNC110 - a file has no event
             await asyncio.sleep(0.01)
         (refusal,) = errors
         assert f"{gateway.table}:5:3 models.mokc/*: " in str(refusal["message"])
@@ -177,7 +177,7 @@ async def test_a_running_request_ends_on_the_table_it_began_with(tmp_path: Path)
         assert body.endswith(b"data: [DONE]\n\n")
 
 
-# The end ------------------------------------------------------------------------------------------------------------
+# The end -------------------------------------------------------------------------------------------------------------
 
 
 async def test_sigterm_lets_a_running_stream_come_to_its_end(tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ async def test_a_stream_that_outlives_the_drain_is_told_why_it_ends(tmp_path: Pa
             assert gateway.exit_code == 0
 
 
-# Metrics ------------------------------------------------------------------------------------------------------------
+# Metrics -------------------------------------------------------------------------------------------------------------
 
 PROMISED: Mapping[str, tuple[str, set[str]]] = {
     "dragoman_requests": ("counter", {"team", "surface", "model", "code", "stream", "outcome"}),
@@ -282,7 +282,7 @@ async def test_the_promised_metrics_are_there_with_their_labels_and_only_on_the_
             assert {key for sample in found[name].samples for key in sample.labels} - {"le"} == labels, name
         assert not [name for name in found if name.endswith("_created")]
         metrics = await gateway.metrics()
-        # Two answers of one token to one token; the stream that was cut had no usage to count.
+        # Two responses of one token to prompts of one token. The stream that broke off reported no usage.
         for direction in ("input", "output"):
             assert metrics[f'dragoman_tokens_total{{direction="{direction}",model="mock/echo",team="anonymous"}}'] == 2
         public = await exchange(port_of(gateway.url), request("GET", "/metrics"))
@@ -310,7 +310,7 @@ async def test_what_clients_invent_makes_no_series(tmp_path: Path) -> None:
         assert sum(value for series, value in after.items() if series.startswith("dragoman_requests_total")) == 4 * 335
 
 
-# The log ------------------------------------------------------------------------------------------------------------
+# The log -------------------------------------------------------------------------------------------------------------
 
 
 async def test_a_request_is_one_line_of_json_without_its_text_or_a_key(tmp_path: Path) -> None:
@@ -353,7 +353,7 @@ async def test_a_request_is_one_line_of_json_without_its_text_or_a_key(tmp_path:
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", str(first["time"]))
     written = gateway.stdout.read_text(encoding="utf-8") + gateway.messages()
     leaked = [name for name, canary in canaries.items() if canary in written]
-    # The vendor's own words about its failure are the operator's to read.
+    # The vendor's own text about its failure is for the operator only.
     assert leaked == ["words"]
     assert written.count(canaries["words"]) == 1
 

@@ -1,4 +1,5 @@
-"""Which upstream a request reaches, what it is sent, when it is given up: real HTTP on both sides of the gateway."""
+"""The upstream that a request reaches, the call that it receives, and when the request is abandoned: real HTTP on both
+sides of the gateway."""
 
 import asyncio
 from collections import Counter
@@ -31,7 +32,8 @@ SSE = [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")]
 
 
 def table_of(one: str, two: str) -> str:
-    """A table over two vendors. Upstream names of models are used by one test each, so that none hears another's."""
+    """Return a configuration of two vendors. Each upstream model name belongs to one test, so no test receives
+    another's requests."""
     return f"""\
 version: 1
 vendors:
@@ -74,7 +76,7 @@ teams:
 
 
 def said(received: Received) -> Script:
-    """An answer that says which model was asked for, streamed when the request wants that."""
+    """Return a response that contains the requested model's name, streamed if the request wants that."""
     body = received.json()
     assert isinstance(body, dict)
     model = str(body["model"])
@@ -100,7 +102,7 @@ class World:
 
 
 def asking(model: str, key: str = SEARCH, **fields: JsonValue) -> bytes:
-    """The bytes of a request for a completion."""
+    """Return the bytes of a request for a completion."""
     body: JsonObject = {"model": model, "prompt": "hi", **fields}
     return request("POST", "/v1/completions", body, {"Authorization": f"Bearer {key}"})
 
@@ -120,7 +122,7 @@ def requests_for(vendor: FakeVendor, model: str) -> list[Received]:
 
 
 def served(answer: Answer) -> tuple[JsonValue, JsonValue, str]:
-    """The model an answer names, its text, which is the name that the vendor was sent, and the deployment."""
+    """Return the model in a response, its text, which is the name that the vendor received, and the deployment."""
     assert answer.status == 200, answer.body
     body = answer.json()
     choices = body["choices"]
@@ -129,7 +131,7 @@ def served(answer: Answer) -> tuple[JsonValue, JsonValue, str]:
     return body["model"], choices[0]["text"], answer.headers["x-dragoman-deployment"]
 
 
-# Names --------------------------------------------------------------------------------------------------------------
+# Names ---------------------------------------------------------------------------------------------------------------
 
 
 @looped(
@@ -189,7 +191,7 @@ async def test_a_target_that_cannot_honour_a_field_is_passed_over_and_the_first_
     assert len(requests_for(world.one, "small")) == before
 
 
-# What is sent -------------------------------------------------------------------------------------------------------
+# Calls to the vendor -------------------------------------------------------------------------------------------------
 
 
 async def test_the_operators_key_is_sent_and_nothing_of_the_clients(world: World) -> None:
@@ -250,11 +252,11 @@ async def test_a_key_in_a_vendors_words_does_not_reach_the_client_or_the_log(sta
     assert UPSTREAM_KEY not in world.gateway.stdout.read_text(encoding="utf-8")
 
 
-# Giving up ----------------------------------------------------------------------------------------------------------
+# Abandoned requests --------------------------------------------------------------------------------------------------
 
 
 def stuck(*frames: bytes) -> Script:
-    """A stream that stops after these frames and keeps the connection open."""
+    """Return a stream that stops after these frames and holds the connection open."""
     return (Send(head(200, SSE)), *(Send(chunk(frame)) for frame in frames), Hang())
 
 

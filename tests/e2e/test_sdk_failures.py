@@ -1,4 +1,4 @@
-"""What the vendors' own SDKs raise when the gateway refuses, when a vendor fails, and when a stream breaks."""
+"""The exceptions of the vendors' own SDKs if the gateway refuses, if a vendor fails, and if a stream breaks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ FAULTS = (
     *("midstream-error-1", "midstream-error-2", "cut-1", "cut-2", "eof-2", "hang-0"),
 )
 HASTY = {"error-429": "{retries: {attempts: 1}}"}
-"""What is not waited for: the second that the mock asks for, which is a fault of `tests/faults`."""
+"""Rules without the wait of one second that the mock requests, which is a fault of `tests/faults`."""
 ROWS = "\n".join(f"  mock/{name}: {HASTY.get(name, '{}')}" for name in FAULTS)
 TABLE = f"""\
 version: 1
@@ -67,7 +67,7 @@ OLD_FIREWORKS: Mapping[int, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One SDK on its way to one surface: the status of a bad field there, and what a broken stream raises."""
+    """One SDK with one surface: the status for a bad field there, and the exception for a broken stream."""
 
     sdk: str
     bad_field: int
@@ -81,7 +81,7 @@ class Way:
         return (OLD_FIREWORKS if self.sdk == "fireworks0" else STAINLESS)[status]
 
 
-# Only openai reads an error frame, and scale-gp an error event; the others notice nothing but the missing end.
+# Only openai reads an error frame, and scale-gp an error event. The others notice only the missing end.
 WAYS = {
     "openai2": Way("openai2", 400, "APIError"),
     "openai3": Way("openai3", 400, "APIError"),
@@ -93,13 +93,13 @@ WAYS = {
     "openai3 to pais": Way("openai3", 422, "APIError", PAIS),
 }
 BY_DAY = ("openai3", "scale_gp", "fireworks1", "openai3 to pais")
-"""One of each family of SDKs. Older ones, and the beta, are for the night."""
+"""One of each family of SDKs. Older ones, and the beta, run in the nightly run."""
 TRIED = {name: WAYS[name] for name in by_day(BY_DAY, (*WAYS,))}
 EVERY = pytest.mark.parametrize("way", [pytest.param(way, id=name) for name, way in TRIED.items()])
 RETRYING = pytest.mark.parametrize(
     "way", [pytest.param(way, id=name) for name, way in TRIED.items() if way.sdk != "fireworks0"]
 )
-"""fireworks-ai 0.x never tries again by itself."""
+"""fireworks-ai 0.x never retries by itself."""
 
 
 gateway = gateway_of(TABLE)
@@ -118,7 +118,7 @@ async def raised_by(sdks: Sdks, way: Way, kind: str, fields: JsonObject, options
 
 
 def check(way: Way, raised: Raised, status: int, code: str, param: str | None) -> None:
-    """The exception of that status, with code and param where its catcher looks for them."""
+    """Assert that the exception has that status, with code and param in the attributes that callers read."""
     assert raised["kind"] == way.kind(status)
     assert raised["status_code"] == (None if way.sdk == "fireworks0" else status)
     facts = facts_of(raised)
@@ -136,7 +136,7 @@ def test_every_sdk_is_driven() -> None:
     assert {way.sdk for way in WAYS.values()} == RECIPES.keys()
 
 
-# What the gateway refuses -------------------------------------------------------------------------------------------
+# Refusals of the gateway ---------------------------------------------------------------------------------------------
 
 
 @EVERY
@@ -184,7 +184,7 @@ async def test_every_bad_field_is_in_the_detail_list(name: str, sdks: Sdks) -> N
     assert [problem["loc"] for problem in raised["body"]["detail"]] == [["body", "temperature"], ["body", "top_p"]]
 
 
-# What a vendor gets wrong -------------------------------------------------------------------------------------------
+# Failures of a vendor ------------------------------------------------------------------------------------------------
 
 
 @EVERY
@@ -244,11 +244,11 @@ async def test_a_stream_that_breaks_is_noticed_after_its_text_and_never_looks_fi
     assert len(choices_of(outcome)) == (1 if model == "malformed" else 2)
     if way.broken != "RemoteProtocolError":
         assert facts_of(raised)["code"] == code
-    if way.sdk in {"fireworks1", "scale_gp_beta"}:  # they hand the error over as a chunk before they raise
+    if way.sdk in {"fireworks1", "scale_gp_beta"}:  # they return the error as a chunk before they raise
         assert outcome["chunks"][-1]["error"]["code"] == code
 
 
-# Trying again -------------------------------------------------------------------------------------------------------
+# Retries -------------------------------------------------------------------------------------------------------------
 
 
 @RETRYING
@@ -256,7 +256,7 @@ async def test_a_stream_that_breaks_is_noticed_after_its_text_and_never_looks_fi
     "model",
     [
         "error-500",  # the gateway has tried twice itself
-        "error-401",  # another try is no use: the operator's key is wrong
+        "error-401",  # a retry does not help: the operator's key is wrong
         "error-400",
         "overflow",
     ],

@@ -1,4 +1,4 @@
-"""What the vendors' own SDKs make of keep-alives: nothing before a whole stream, and an exception before a failure."""
+"""The vendors' own SDKs ignore keep-alives before a complete stream, and raise an exception before a failure."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -38,7 +38,7 @@ KINDS = pytest.mark.parametrize("kind", ["chat_stream", pytest.param("completion
 
 
 def late(received: Received) -> Script:
-    """Two words after a silence, as the request asks for them."""
+    """Return two words after a silence, in the form that the request wants."""
     frames = chat_frames if received.path.endswith("/chat/completions") else completion_frames
     return (Delay(AFTER_TWO), *sse_answer(frames(["one", "two"])))
 

@@ -1,4 +1,4 @@
-"""What the vendors' own SDKs do at a limit of their team: they wait as long as they are told, or not at all."""
+"""The vendors' own SDKs at a limit of their team: they wait as long as the response requests, or not at all."""
 
 import asyncio
 import sys
@@ -26,10 +26,10 @@ for _ in range(int(sys.argv[3])):
     except RateLimitError as error:
         print(error.body["error"]["type"])
 """
-"""Asks so many times by Anthropic's SDK, and prints how it went."""
+"""A program that sends `count` requests with Anthropic's SDK, and prints their outcomes."""
 
 STAINLESS = ("openai2", "openai3", "scale_gp_a58", "scale_gp", "scale_gp_beta", "fireworks1")
-"""SDKs that try again by themselves."""
+"""SDKs that retry by themselves."""
 
 EVERY = looped("sdk", STAINLESS)
 
@@ -54,7 +54,7 @@ gateway = gateway_of(TABLE)
 
 
 async def outcomes(gateway: RunningGateway, team: str) -> dict[str, float]:
-    """How many requests of a team had each outcome."""
+    """Return how many requests of a team had each outcome."""
     found: dict[str, float] = {}
     for name, value in (await gateway.metrics()).items():
         if name.startswith("dragoman_requests_total") and f'team="{team}"' in name:
@@ -70,7 +70,7 @@ async def test_it_waits_for_a_rate_as_told_and_then_passes(sdk: str, sdks: Sdks)
         outcome = await sdks.run(sdk, "completion", ASK, options)
         assert outcome["error"] is None
     seen = await outcomes(sdks.gateway, f"fast_{sdk}")
-    # Once for each wait, which is never too short.
+    # One second for each wait. A wait is never too short.
     assert seen["ok"] == 3
     assert seen.get("limited", 0) <= 2
 
@@ -89,7 +89,7 @@ async def test_what_is_over_for_the_month_is_not_tried_again(sdk: str, kind: str
 
 
 async def by_anthropic(gateway: RunningGateway, key: str, count: int) -> list[str]:
-    """How requests by Anthropic's SDK went."""
+    """Return the outcomes of requests by Anthropic's SDK."""
     place = await asyncio.to_thread(environment("agents").variables)
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", ANTHROPIC, gateway.url, key, str(count)), env=place, stdout=asyncio.subprocess.PIPE

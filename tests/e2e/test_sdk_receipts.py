@@ -1,5 +1,5 @@
-"""The vendors' SDKs skip the comment that ends a stream whose client has asked for a receipt there, and hand over the
-same as without it."""
+"""The vendors' SDKs skip the comment with a receipt at the end of a stream, and return the same result as without
+it."""
 
 import pytest
 

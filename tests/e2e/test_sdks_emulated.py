@@ -1,7 +1,8 @@
-"""The vendors' own SDKs cannot tell a vendor that does everything from one for which the gateway does it.
+"""The vendors' own SDKs get the same results from a vendor that supports everything and from one for which the gateway
+emulates it.
 
-The mock vendor answers both times: by itself, and as if it were an engine that takes one prompt, gives one choice, and
-knows neither `echo` nor `best_of`.
+The mock vendor responds both times: by itself, and as an engine that accepts one prompt, returns one choice, and
+supports neither `echo` nor `best_of`.
 """
 
 from collections.abc import AsyncIterator
@@ -46,7 +47,7 @@ KINDS = looped("kind", ["completion", "completion_stream"])
 
 
 def plain(received: Received) -> Script:
-    """The mock's answer to one call."""
+    """Return the mock's response to one call."""
     answer = mock.respond(received.path.removeprefix("/v1"), received.body)
     return body_answer(answer.status, b"".join(chunk.data for chunk in answer.chunks), list(answer.headers.items()))
 
@@ -60,7 +61,7 @@ async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Run
 
 
 def shape(outcome: Outcome) -> dict[int, list[tuple[str, str | None]]]:
-    """The gains of each choice, in order, with the reason of those that ended it."""
+    """Return the text chunks of each choice, in order, with the finish reason of each choice that ended."""
     assert outcome["error"] is None
     found: dict[int, list[tuple[str, str | None]]] = {}
     for choice in choices_of(outcome):
@@ -69,7 +70,7 @@ def shape(outcome: Outcome) -> dict[int, list[tuple[str, str | None]]]:
 
 
 def whole(outcome: Outcome) -> dict[int, tuple[str, str | None]]:
-    """Text and finish reason of each choice; nothing came after the reason."""
+    """Return text and finish reason of each choice. Assert that nothing came after the reason."""
     for gains in shape(outcome).values():
         assert [reason is not None for _, reason in gains] == [False] * (len(gains) - 1) + [True]
     return {index: ("".join(text for text, _ in gains), gains[-1][1]) for index, gains in shape(outcome).items()}
@@ -84,7 +85,7 @@ async def test_an_emulated_answer_is_a_native_one(sdk: str, kind: str, case: str
         await sdks.run(sdk, kind, {"model": f"{vendor}/echo", **fields}) for vendor in ("mock", "plain")
     ]
     if not CASES[case].get("echo"):
-        # The mock tells an echoed prompt word by word, the gateway all at once.
+        # The mock sends an echoed prompt word by word, the gateway all at once.
         assert shape(emulated) == shape(native)
     assert whole(emulated) == whole(native)
     assert totals(emulated["usage"]) == totals(native["usage"])

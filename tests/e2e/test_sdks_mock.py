@@ -1,4 +1,5 @@
-"""The vendors' own SDKs, unmodified, against the gateway with the mock vendor behind it: whole and streamed answers."""
+"""The vendors' own SDKs, unmodified, with the gateway and the mock vendor behind it: non-streaming and streamed
+responses."""
 
 from dataclasses import dataclass
 
@@ -39,10 +40,10 @@ AZURE = Options(prefix="/openai")
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One SDK on its way to one surface, and what is particular about its streams' usage.
+    """One SDK with one surface, and the peculiarities of its streams' usage.
 
-    `unasked` and `asked` say where the usage is for those who did not and did ask for it: on no frame, on the `finish`
-    frame, or on a frame of its own after it (`extra`).
+    `unasked` and `asked` give the position of the usage for clients that did not and did request it: on no frame, on
+    the `finish` frame, or on a frame of its own after it (`extra`).
     """
 
     sdk: str
@@ -74,12 +75,12 @@ gateway = gateway_of(TABLE)
 
 
 def id_prefix(kind: str) -> str:
-    """How an answer's id begins."""
+    """Return the prefix of a response's id."""
     return "cmpl-" if kind == "completion" else "chatcmpl-"
 
 
 def places_of_usage(outcome: Outcome) -> list[int]:
-    """The positions of the chunks that carry a usage, counted from the end."""
+    """Return the positions of the chunks with a usage, counted from the end."""
     count = len(outcome["chunks"])
     return [position - count for position, chunk in enumerate(outcome["chunks"]) if chunk.get("usage")]
 

@@ -1,4 +1,4 @@
-"""Every endpoint of every surface answers once, over a socket, from the program as a process with its mock vendor."""
+"""Every endpoint of every surface responds once, over a socket, from the program as a process with its mock vendor."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -28,7 +28,7 @@ BODIES: Final[Mapping[object, JsonObject]] = {
     StoredAction.INPUT_TOKENS: {"input": WORDS},
 }
 ENDS: Final[Mapping[str, bytes]] = {"scale": b"", "anthropic": b"message_stop", "responses": b"response.completed"}
-"""The last bytes of a good stream that a surface has in place of `[DONE]`."""
+"""The last bytes of a good stream on surfaces that do not end with `[DONE]`."""
 
 ENDPOINTS: Final = [(surface, endpoint) for surface in SURFACES for endpoint in surface.endpoints]
 
@@ -47,7 +47,7 @@ gateway = gateway_of(TABLE)
 
 
 def path_of(endpoint: Endpoint) -> str:
-    """The path of an endpoint, for the mock's model if it names one."""
+    """Return the path of an endpoint, with the mock's model if it names one."""
     return endpoint.path.replace(MODEL, "mock/echo")
 
 

@@ -1,5 +1,4 @@
-"""Stored responses from outside: openai's SDK goes on with them, gives them out, lists and deletes them; workers share
-them."""
+"""Stored responses from outside: openai's SDK continues, retrieves, lists and deletes them, and workers share them."""
 
 import asyncio
 from collections.abc import Callable
@@ -122,13 +121,13 @@ async def test_workers_that_share_a_redis_go_on_with_each_other_s_answers(tmp_pa
 
 
 def client() -> aiohttp.ClientSession:
-    """A client without kept connections, so that any worker may get the next request."""
+    """Return a client that opens a new connection for each request, so that any worker may get it."""
     return aiohttp.ClientSession(
         headers={"Authorization": "Bearer dk-a"}, connector=aiohttp.TCPConnector(force_close=True)
     )
 
 
-async def post(gateway: RunningGateway, body: dict[str, Any]) -> dict[str, Any]:  # an answer as it came over the wire
+async def post(gateway: RunningGateway, body: dict[str, Any]) -> dict[str, Any]:  # a response from the wire
     async with client() as http, http.post(f"{gateway.url}/v1/responses", json=body) as answer:
         read = await answer.json()
         assert answer.status == 200, read
@@ -138,5 +137,5 @@ async def post(gateway: RunningGateway, body: dict[str, Any]) -> dict[str, Any]:
 async def linked(gateway: RunningGateway) -> None:
     """Wait until every worker can reach Redis."""
     async with asyncio.timeout(30):
-        while (await gateway.metrics()).get("dragoman_shared_state_up") != 1.0:  # noqa: ASYNC110 - nobody tells
+        while (await gateway.metrics()).get("dragoman_shared_state_up") != 1.0:  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.05)

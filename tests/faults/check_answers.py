@@ -1,4 +1,4 @@
-"""Checks of answers on each surface when something went wrong."""
+"""Checks of responses on each surface after a fault."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -26,12 +26,13 @@ DETAILED: Final = ("/v4", "/v5", "/api")
 
 
 def unprocessable(path: str) -> int:
-    """The status of a body that breaks the rules."""
+    """Return the status for a body that breaks the rules."""
     return 422 if path.startswith(DETAILED) else 400
 
 
 def refusal(answer: Answer, path: str = COMPLETIONS) -> tuple[int, JsonValue]:
-    """Status and code of an answer that is its surface's error envelope, whole, under an id, without the key."""
+    """Return status and code of a response. Assert that it is its surface's error envelope, complete, with a request
+    id, without the key."""
     private(answer)
     assert answer.whole
     assert answer.headers["content-type"] == "application/json"
@@ -44,12 +45,13 @@ def refusal(answer: Answer, path: str = COMPLETIONS) -> tuple[int, JsonValue]:
 
 
 def frames(answer: Answer) -> list[JsonObject]:
-    """The objects of a stream."""
+    """Return the objects of a stream."""
     return [orjson.loads(data) for data in answer.events() if data != b"[DONE]"]
 
 
 def broken(answer: Answer) -> JsonValue:
-    """The error's code of a stream that shows twice that it broke: in-band, and by a body without its end."""
+    """Return the error code of a broken stream. Assert that the stream shows the break twice: by an error event, and by
+    a body without its end."""
     private(answer)
     assert (answer.status, answer.headers["transfer-encoding"]) == (200, "chunked")
     assert not answer.whole
@@ -63,12 +65,12 @@ def broken(answer: Answer) -> JsonValue:
 
 
 def choices(bodies: Sequence[JsonObject]) -> list[JsonObject]:
-    """All choices of whole answers or frames, in order."""
+    """Return all choices of non-streaming responses or frames, in order."""
     return [choice for body in bodies for choice in cast(list[JsonObject], body.get("choices", []))]
 
 
 def good(answer: Answer, stream: bool) -> str:
-    """The text of an answer with one choice that came to its end as OpenAI's surface shows it."""
+    """Return the text of a response with one choice. Assert that it ended well on OpenAI's surface."""
     private(answer)
     assert (answer.status, answer.whole) == (200, True)
     assert (answer.headers["content-type"] == "application/json") is not stream
@@ -79,13 +81,13 @@ def good(answer: Answer, stream: bool) -> str:
 
 
 def private(answer: Answer) -> None:
-    """Nothing of the operator's key is in the answer."""
+    """Assert that the response contains nothing of the operator's key."""
     assert OPERATOR_KEY.encode() not in answer.body
     assert OPERATOR_KEY not in str(answer.headers)
 
 
 async def committed(rig: Rig, script: Script, path: str = COMPLETIONS, model: str = "one/m") -> Answer:
-    """The answer to a stream of which the client has the first content before its vendor goes on.
+    """Return the response to a stream whose first content reaches the client before its vendor goes on.
 
     The script's first step is the head, its second the first content.
     """
@@ -103,9 +105,10 @@ async def committed(rig: Rig, script: Script, path: str = COMPLETIONS, model: st
 
 
 async def fails_over(rig: Rig, script: Script, status: int, code: str, kind: str, calls: int = 1) -> None:
-    """Assert a failure before any content: this status and code at a deployment that is alone, else another's answer.
+    """Assert a failure before any content: this status and code if the deployment is the only one, else another
+    deployment's response.
 
-    `kind` is its name in log and metrics, `calls` the number of attempts at a deployment that is alone.
+    `kind` is the failure's name in log and metrics, `calls` the number of attempts if the deployment is the only one.
     """
     rig.forget()
     before = len(rig.one.requests), await rig.attempts("one/m/default", kind)

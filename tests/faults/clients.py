@@ -32,8 +32,8 @@ START: Final = Send(head(200, [("content-type", "text/event-stream"), ("transfer
 ONE: Final = "one/m/default"
 
 AT_ONCE: Final = 2.0
-"""Seconds within which a vendor sees that its client's client is gone, even where the machine is slow: far fewer than
-any limit of the table."""
+"""Seconds within which a vendor must see that the client is gone, even if the machine is slow. It is far less than any
+limit of the configuration."""
 
 Leave = Callable[[RawClient], Awaitable[None]]
 
@@ -47,7 +47,7 @@ async def vanish(client: RawClient) -> None:
 
 
 async def begin(rig: Rig, client: RawClient, model: str = "one/m", stream: bool | None = None) -> None:
-    """Send a request and wait until the vendor has it."""
+    """Send a request and wait until the vendor has received it."""
     rig.asked += 1
     body: JsonObject = {"model": model, "prompt": "hi", "stream": rig.stream if stream is None else stream}
     before = len(rig.one.requests)
@@ -56,10 +56,10 @@ async def begin(rig: Rig, client: RawClient, model: str = "one/m", stream: bool 
 
 
 async def gone_at_once(rig: Rig, script: Script, seen: Leave, status: int = 499) -> None:
-    """Assert that the vendor notices when clients leave, each after `seen`, without another attempt or an effect on
-    health.
+    """Assert that the vendor notices when clients leave, each after it has received `seen`, without another attempt or
+    an effect on health.
 
-    They are more than the failures that would open the deployment.
+    There are more clients than failures that would open the circuit.
     """
     times: list[float] = []
     clock = asyncio.get_running_loop().time
@@ -129,7 +129,7 @@ async def gone_while_the_gateway_waits_to_try_again(rig: Rig) -> None:
 
 @asynccontextmanager
 async def deaf(rig: Rig) -> AsyncIterator[RawClient]:
-    """A client that has room for 4 KiB and never reads."""
+    """Run a client with a receive buffer of 4 KiB that never reads."""
     with socket.socket() as small:
         small.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         small.setblocking(False)
@@ -143,7 +143,7 @@ async def deaf(rig: Rig) -> AsyncIterator[RawClient]:
 
 
 def hurry(rig: Rig, patch: pytest.MonkeyPatch, **limits: float) -> None:
-    """Give the public listener these limits in seconds, and let it look at its connections often, from now on."""
+    """Set these limits of the public listener, in seconds, and let it check its connections often from now on."""
     for name, seconds in (*limits.items(), ("LOOK_EVERY", 0.05)):
         patch.setattr(server, name, seconds)
     rig.app.front.public._timer.cancel()
@@ -162,7 +162,7 @@ async def stream_that_nobody_reads(rig: Rig) -> None:
     rig.stream = True
     assert rig.one._server is not None
     for listening in (*rig.one._server.sockets, *rig.app.front.listener.sockets):
-        # The kernel would take megabytes of each stream before anybody had to wait.
+        # Otherwise the kernel would buffer megabytes of each stream before the gateway had to wait.
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65_536)
     with pytest.MonkeyPatch.context() as patch, growth() as grown:
         patch.setattr(deadlines, "CLIENT_STALL", 0.8)
@@ -170,7 +170,7 @@ async def stream_that_nobody_reads(rig: Rig) -> None:
             for _ in range(DEAF):
                 rig.one.answer(flood)
                 await begin(rig, await stack.enter_async_context(deaf(rig)))
-            while any(connection._writable.is_set() for connection in rig.one._open):  # noqa: ASYNC110 - none tells
+            while any(connection._writable.is_set() for connection in rig.one._open):  # noqa: ASYNC110 - no event
                 await asyncio.sleep(0.01)
             begun = clock()
             for received in rig.one.requests:
@@ -192,19 +192,19 @@ async def whole_answer_that_nobody_reads(rig: Rig) -> None:
         async with deaf(rig) as client:
             await begin(rig, client)
             (held,) = rig.app.front.public.connections
-            while held in rig.app.front.public.connections:  # noqa: ASYNC110 - a server tells no one
+            while held in rig.app.front.public.connections:  # noqa: ASYNC110 - a server has no event
                 await asyncio.sleep(0.02)
     assert len(await rig.logged()) == 1
 
 
 def head_of(path: str, *headers: str) -> bytes:
-    """A request's head with the team's key and these headers."""
+    """Return a request's head with the team's key and these headers."""
     lines = [f"POST {path} HTTP/1.1", "Host: localhost", f"Authorization: {AUTH['Authorization']}", *headers]
     return "".join(f"{line}\r\n" for line in lines).encode() + b"\r\n"
 
 
 async def late(rig: Rig, data: bytes, drip: bytes, path: str) -> None:
-    """Assert that a request which stops or comes too slowly is answered so, and its connection closed."""
+    """Assert that a request which stops or comes too slowly gets this response, and that its connection closes."""
     async with connected(rig.port) as client:
         await client.send(data)
 
@@ -217,13 +217,13 @@ async def late(rig: Rig, data: bytes, drip: bytes, path: str) -> None:
         answer = await client.answer()
         dripping.cancel()
         assert refusal(answer, path) == (408, "bad_request")
-        # A byte of the drip that crosses the close is answered by a reset.
+        # A byte of the drip that arrives after the close causes a reset.
         with suppress(*([ConnectionResetError] if drip else ())):
             assert await client.closed() == b""
 
 
 async def silent(rig: Rig, before: bytes) -> None:
-    """Assert that a silent client is disconnected without an answer."""
+    """Assert that a silent client is disconnected without a response."""
     async with connected(rig.port) as client:
         if before:
             await client.send(before)
@@ -233,7 +233,7 @@ async def silent(rig: Rig, before: bytes) -> None:
 
 @single_fault(47)
 async def request_that_does_not_come(rig: Rig) -> None:
-    """A tenth or less of the built-in times: 10 s for a head, 15 s for a body, 75 s of silence."""
+    """The limits are a tenth or less of the built-in times: 10 s for a head, 15 s for a body, 75 s of silence."""
     slow = head_of("/v1/completions", "Content-Length: 1000")
     with pytest.MonkeyPatch.context() as patch:
         hurry(rig, patch, HEAD_WAIT=0.5)
@@ -267,7 +267,7 @@ PIPELINED: Final = 2000
 
 @single_fault(48)
 async def many_requests_before_the_first_answer(rig: Rig) -> None:
-    """One in ten goes to the vendor, over one connection, as they are answered one at a time."""
+    """One request in ten goes to the vendor. They use one connection, because they are processed one at a time."""
     rig.asked += PIPELINED
     ask: JsonObject = {"model": "one/m", "prompt": "hi"}
     with growth() as grown:
@@ -295,7 +295,7 @@ MAX_BODY: Final = 32 * 2**20
 
 
 async def too_large(rig: Rig, path: str, *headers: str) -> None:
-    """Refused before a byte of the body has come, and without an invitation to send it."""
+    """Send requests that are refused before a byte of the body has come, and without `100 Continue`."""
     rig.asked += 1
     async with connected(rig.port) as client:
         await client.send(head_of(path, f"Content-Length: {MAX_BODY + 1}", *headers))
@@ -320,7 +320,7 @@ async def body_above_the_limit(rig: Rig) -> None:
 
 @fault(49, PATIENT)
 async def body_at_the_limit(rig: Rig) -> None:
-    # aiohttp says that a thread would be better for so much.
+    # aiohttp warns about a body of this size
     warnings.simplefilter("ignore", ResourceWarning)
     rig.one.answer(await rig.good())
     body = orjson.dumps({"model": "one/m", "stream": rig.stream, "prompt": ""})
@@ -339,12 +339,13 @@ LITTLE: Final = TABLE.replace("server: {", "server: {limits: {body_bytes: 1MiB},
 
 @single_fault(49, LITTLE)
 async def bodies_that_are_too_much_together_and_say_no_length(rig: Rig) -> None:
-    """They are counted as they come: where 1 MiB is held, ten of 100 KiB may come, and the eleventh may not."""
+    """Such bodies are counted as they arrive: if the limit is 1 MiB, ten of 100 KiB are accepted, and the eleventh is
+    not."""
     rig.asked += 11
     async with AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(connected(rig.port)) for _ in range(11)]
         for number, client in enumerate(clients):
-            while rig.app.front.admission.bodies.total < number * 100 * 1024:  # noqa: ASYNC110 - a count tells no one
+            while rig.app.front.admission.bodies.total < number * 100 * 1024:  # noqa: ASYNC110 - a count has no event
                 await asyncio.sleep(0.001)
             await client.send(head_of("/v5/completions", "Transfer-Encoding: chunked") + chunk(b" " * 100 * 1024))
         answer = await clients[-1].answer()
@@ -358,8 +359,8 @@ async def bodies_that_are_too_much_together_and_say_no_length(rig: Rig) -> None:
 
 @single_fault(49, LITTLE)
 async def bodies_that_are_announced_and_do_not_come(rig: Rig) -> None:
-    """Nothing is held for what is announced: of 50 bodies of 20 MiB, ten send 100 KiB, and nobody else is refused until
-    the eleventh does."""
+    """No memory is reserved for an announced length. Of 50 bodies of 20 MiB, ten send 100 KiB, and no other request is
+    refused until the eleventh sends as much."""
     rig.asked += 50
     async with AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(connected(rig.port)) for _ in range(50)]
@@ -368,7 +369,7 @@ async def bodies_that_are_announced_and_do_not_come(rig: Rig) -> None:
             await client.send(head_of(path, f"Content-Length: {20 * 2**20}"))
         assert good(await rig.ask(), False) == "one"
         for number, client in enumerate(clients[:11]):
-            while rig.app.front.admission.bodies.total < number * 100 * 1024:  # noqa: ASYNC110 - a count tells no one
+            while rig.app.front.admission.bodies.total < number * 100 * 1024:  # noqa: ASYNC110 - a count has no event
                 await asyncio.sleep(0.001)
             await client.send(b" " * 100 * 1024)
         answer = await clients[10].answer()

@@ -1,4 +1,4 @@
-"""Registration of the helper modules whose assertions pytest is to explain."""
+"""Registration of the helper modules whose assertions pytest must rewrite."""
 
 from pathlib import Path
 

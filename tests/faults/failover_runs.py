@@ -1,4 +1,4 @@
-"""Runs of FailoverBench's scenarios: gateways with a natural table, their two vendors, a careful client.
+"""Runs of FailoverBench's scenarios: gateways with a typical configuration, their two vendors, a careful client.
 
 A pace is the length of one second of the bench in these runs, in seconds.
 """
@@ -29,17 +29,17 @@ from tests.support.vendor_script import Received, Script
 
 FIRST_EVENT: Final = 10.0
 IDLE: Final = 10.0
-"""Of the table: the limits that the bench gives its own reference client."""
+"""The idle limits of the configuration, which the bench also sets for its own reference client."""
 
 PROBE: Final = 10.0
 """Seconds that the healthy request after a scenario may take."""
 
 PATIENCE: Final = 4
-"""So many times as long as a request may take, its client waits for it: what counts is the clock, and a machine that is
-busy with other work is late."""
+"""The client waits this many times as long as a request may take: the clock decides about the limit, and a machine that
+is busy with other work is late."""
 
 SLACK: Final = 1.0
-"""Seconds, whatever the pace, that a request gets above its longest time."""
+"""Seconds of tolerance above the longest time of a request, at any pace."""
 
 AT_ANY_PORT: Final = Addresses("127.0.0.1", 0, "127.0.0.1", 0)
 
@@ -56,8 +56,8 @@ vendors:
   main: {profile: openai_compatible, base_url: "http://127.0.0.1:${MAIN}/v1"}
   spare: {profile: openai_compatible, base_url: "http://127.0.0.1:${SPARE}/v1"}
 """
-"""The head of the table. Nothing is set that the bench leaves at its default; it gives each gateway retries at the
-same provider."""
+"""The head of the configuration. It sets nothing that the bench leaves at its default. The bench gives each gateway
+retries at the same provider."""
 
 
 def main_model(scenario: Scenario) -> str:
@@ -69,8 +69,8 @@ def spare_model(scenario: Scenario) -> str:
 
 
 def table(scenarios: Sequence[Scenario], pace: float) -> str:
-    """Two vendors, and for each scenario a route from the first to the second, which is also where prompts go that are
-    too long: the bench gives such a list to gateways that have one."""
+    """Return a configuration of two vendors, with a route from the first to the second for each scenario. The second is
+    also the target for prompts that are too long: the bench configures such a list for gateways that have one."""
     models, routes = [], []
     for each in scenarios:
         main, spare = f"main/{main_model(each)}", f"spare/{spare_model(each)}"
@@ -86,11 +86,12 @@ NO_TIMES: Final = frozenset(
         *("spread", "useful_share", "share"),
     }
 )
-"""The rules that are a share, a factor or a rate. Of the rest, whole numbers are counts and the others seconds."""
+"""The rules that are a share, a factor or a rate. Of the other rules, whole numbers are counts and the others
+seconds."""
 
 
 def paced(pace: float) -> DeploymentRules:
-    """The built-in rules, whose times take as much less as the bench's."""
+    """Return the built-in rules with their times scaled by `pace`."""
     built_in = DeploymentRules()
     health, retries = built_in.health, built_in.retries
     budget = replace(retries.budget, worth=retries.budget.worth * pace, per_second=retries.budget.per_second / pace)
@@ -111,10 +112,10 @@ TICK: Final = 0.01
 
 
 class LoopClock:
-    """A clock in seconds that stands still while the event loop is late.
+    """A clock in seconds that stops while the event loop is late.
 
     Gateways, vendors and clients share one loop: on a busy machine all of them are late, which is no delay of the
-    gateway's. A deadline that is too long is counted in full, since the loop is idle while it runs.
+    gateway's. A deadline that is too long is counted in full, since the loop is idle meanwhile.
     """
 
     __slots__ = ("late",)
@@ -127,7 +128,7 @@ class LoopClock:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Take the loop's delays from the clock, for as long as the block."""
+        """Subtract the loop's delays from the clock, for the duration of the block."""
         task = asyncio.create_task(self._watch())
         try:
             yield
@@ -143,7 +144,7 @@ class LoopClock:
 
 @dataclass(slots=True)
 class Run:
-    """One run of one scenario: what its vendors saw, in seconds of the bench since it began."""
+    """One run of one scenario: the requests of its vendors, in seconds of the bench since it began."""
 
     scenario: Scenario
     pace: float
@@ -179,7 +180,7 @@ class Stand:
 
 @asynccontextmanager
 async def _vendors(scenarios: Sequence[Scenario], pace: float) -> AsyncIterator[tuple[FakeVendor, FakeVendor, Stand]]:
-    """A primary, a fallback, and the runs in which they have their parts."""
+    """Run a primary, a fallback, and the runs in which they take part."""
     clock = LoopClock()
     runs = {each.id: Run(each, pace, clock) for each in scenarios}
     async with clock.running(), FakeVendor() as main, FakeVendor() as spare:
@@ -191,12 +192,12 @@ async def _vendors(scenarios: Sequence[Scenario], pace: float) -> AsyncIterator[
 
 @asynccontextmanager
 async def gateway(folder: Path, scenarios: Sequence[Scenario], pace: float) -> AsyncIterator[Stand]:
-    """A gateway before its two vendors, for as long as the block."""
+    """Run a gateway before its two vendors, for the duration of the block."""
     async with _vendors(scenarios, pace) as (main, spare, stand):
         path = folder / "gateway.yaml"
         path.write_text(table(scenarios, pace), encoding="utf-8")
         source = Source(path, {"KEY": OPERATOR_KEY, "MAIN": str(main.port), "SPARE": str(spare.port)})
-        # A busy machine makes the loop of so many gateways late, which is no overload of theirs.
+        # A busy machine makes the shared event loop late, which does not mean that a gateway is overloaded.
         with (
             patch("proxy.process.assemble_app.ShedRules", lambda: UNHURRIED),
             patch("proxy.process.assemble_app.StartQueueRules", lambda: UNLINED),
@@ -206,7 +207,7 @@ async def gateway(folder: Path, scenarios: Sequence[Scenario], pace: float) -> A
 
 
 async def asked(port: int, model: str, stream: bool) -> Answer:
-    """The answer to the bench's question."""
+    """Return the response to the bench's question."""
     body: JsonObject = {"model": model, "messages": [{"role": "user", "content": PROMPT}], "stream": stream}
     if stream:
         body["stream_options"] = {"include_usage": True}
@@ -215,7 +216,7 @@ async def asked(port: int, model: str, stream: bool) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """An answer as a careful client reads it: its text, or the error."""
+    """A response as a careful client reads it: its text, or the error."""
 
     text: str = ""
     model: str = ""
@@ -224,7 +225,7 @@ class Read:
 
 
 def whole(answer: Answer) -> Read:
-    """An answer in one piece."""
+    """Read a non-streaming response."""
     if answer.status != 200 or not answer.whole:
         return _refused(answer)
     body: Any = answer.json()
@@ -232,7 +233,7 @@ def whole(answer: Answer) -> Read:
 
 
 def streamed(answer: Answer) -> Read:
-    """A stream. An event that says that something is wrong is an error, one that is no JSON is passed over."""
+    """Read a stream. An event that contains an error is an error. An event that is not JSON is skipped."""
     if answer.status != 200:
         return _refused(answer)
     read = Read()
@@ -258,7 +259,7 @@ def _refused(answer: Answer) -> Read:
 
 
 async def _got(asking: Callable[[], Any], reading: Callable[[Answer], Read], run: Run, longest: float) -> Got:
-    """Return what a client gets that gives up after so many seconds of the bench."""
+    """Return the result of a client that gives up after `longest` seconds of the bench."""
     at = run.now()
 
     def ended(end: End, read: Read) -> Got:
@@ -278,7 +279,7 @@ async def _got(asking: Callable[[], Any], reading: Callable[[Answer], Read], run
 
 
 async def played(port: int, model: str, run: Run) -> tuple[Got, ...]:
-    """Return what the client got for the requests of a scenario."""
+    """Return the client's results for the requests of a scenario."""
     run.begun = run.clock()
     scenario, got = run.scenario, []
     for number in range(scenario.asked.count):
@@ -288,7 +289,7 @@ async def played(port: int, model: str, run: Run) -> tuple[Got, ...]:
 
 
 async def before_gateway(stand: Stand, scenario: Scenario) -> Seen:
-    """One run of a scenario through the gateway, with the healthy request after it."""
+    """Return one run of a scenario through the gateway, with the healthy request after it."""
     run, spare = stand.runs[scenario.id], spare_model(scenario)
     got = await played(stand.port, scenario.id, run)
     seen = Seen(got, tuple(run.primary), tuple(run.fallback), spare, scenario.outage)
@@ -297,16 +298,16 @@ async def before_gateway(stand: Stand, scenario: Scenario) -> Seen:
 
 
 async def without_gateway(stand: Stand, scenario: Scenario) -> Seen:
-    """Return what the client got from the primary itself, without a gateway and a fallback."""
+    """Return the client's results directly from the primary, without a gateway and a fallback."""
     run = stand.runs[scenario.id]
     got = await played(stand.port, main_model(scenario), run)
     return Seen(got, tuple(run.primary), outage=scenario.outage)
 
 
 async def repeated(folder: Path, scenarios: Sequence[Scenario], times: int, pace: float) -> dict[str, list[Seen]]:
-    """So many runs of each scenario, each run of one at a gateway of its own, by the scenario's id.
+    """Return `times` runs of each scenario, by the scenario's id. Each run of a scenario has a gateway of its own.
 
-    Scenarios of one request come one after the other; beside them are those of many, most of which is waiting.
+    Scenarios of one request run one after the other. Scenarios of many requests, which mostly wait, run beside them.
     """
     async with AsyncExitStack() as stack:
         stands = []
@@ -327,7 +328,7 @@ async def repeated(folder: Path, scenarios: Sequence[Scenario], times: int, pace
 
 
 async def directly(scenarios: Sequence[Scenario], pace: float) -> dict[str, Seen]:
-    """One run of each scenario without a gateway, all at once, by the scenario's id."""
+    """Return one run of each scenario without a gateway, all at once, by the scenario's id."""
     async with _vendors(scenarios, pace) as (_, _, stand):
         found = await asyncio.gather(*(without_gateway(stand, scenario) for scenario in scenarios))
     return {scenario.id: each for scenario, each in zip(scenarios, found, strict=True)}

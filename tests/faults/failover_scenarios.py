@@ -1,7 +1,7 @@
 """FailoverBench's sixteen scenarios: the primary's behaviour, the requests, the checks, and the expected verdict.
 
-Seconds are those of the bench's full profile. Source: github.com/failoverbench/failoverbench, scenarios/catalogue.yaml,
-methodology 0.1 of September 2026.
+Seconds are seconds of the bench's full profile. Source: github.com/failoverbench/failoverbench,
+scenarios/catalogue.yaml, methodology 0.1 of September 2026.
 """
 
 from collections.abc import Iterable
@@ -37,14 +37,14 @@ from tests.faults.failover_verdicts import (
 )
 
 RUNS: Final = 7
-"""Of each scenario: one that ends well only mostly does not end well."""
+"""Runs of each scenario. A scenario that ends well only in most of them does not count as good."""
 
 PROMPT: Final = "Say in sixty words why somebody who stands between a question and its answer must be trusted."
 
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """So many requests, one begun every `every` seconds."""
+    """A number of requests. One begins every `every` seconds."""
 
     count: int
     every: float
@@ -55,10 +55,10 @@ ONCE: Final = Sequence(1, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One fault of the primary, beside a healthy fallback. A request is given up after `longest` seconds, which counts
+    """One fault of the primary, beside a healthy fallback. A request is abandoned after `longest` seconds, which counts
     as a hang. `expected` is the verdict for this gateway, and `why` the reason.
 
-    `without` is what the bench itself published for a client that calls the primary directly.
+    `without` is the verdict that the bench itself published for a client that calls the primary directly.
     """
 
     id: str
@@ -246,5 +246,5 @@ SCENARIOS: Final = (
 
 
 def judged(scenario: Scenario, seen: Iterable[Seen]) -> list[Verdict]:
-    """The verdict on each run."""
+    """Return the verdict on each run."""
     return [verdict(scenario.checks, scenario.ideal, each) for each in seen]

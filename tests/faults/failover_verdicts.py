@@ -1,4 +1,4 @@
-"""FailoverBench's verdict rules, methodology 0.1: from what was seen of one run to pass, partial, safe or fail.
+"""FailoverBench's verdict rules, methodology 0.1: from the record of one run to pass, partial, safe or fail.
 
 Pure: no sockets, no clock. Every time is in seconds of the bench's full profile, however fast a run was. Source:
 github.com/failoverbench/failoverbench, METHODOLOGY.md, scenarios/catalogue.yaml and failoverbench/runner.py.
@@ -12,13 +12,13 @@ from typing import Final, Literal, TypeAlias
 End: TypeAlias = Literal["success", "error", "hang"]
 Kind: TypeAlias = Literal["pass", "partial", "safe", "fail"]
 Weight: TypeAlias = Literal["required", "advisory", "noted"]
-"""The verdict that a failed check makes of a run: a fail, a partial, nothing."""
+"""The effect of a failed check on the verdict: a fail, a partial, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Got:
-    """The client's result of one request. `at` is when it was sent, since the run began; `complete` says that the
-    text is the whole one, `model` and `usage` are the answer's own, `error` is what went wrong."""
+    """The client's result of one request. `at` is when it was sent, since the run began. `complete` means that the text
+    is complete, `model` and `usage` come from the response, `error` is the failure."""
 
     at: float
     elapsed: float
@@ -31,9 +31,10 @@ class Got:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """One request as a vendor saw it. `at` is since the run began, `size` that of its prompt; `answered` says that it
-    was sent an answer, `unfit` that it was refused because it ended in words of the assistant. `late` are the seconds
-    until then in which the bench's clock stood still: who waits, waits through them too."""
+    """One request as a vendor received it. `at` is the time since the run began, `size` the size of its prompt.
+    `answered` means that the vendor sent a response, `unfit` that it refused a conversation that ended with an
+    assistant message. `late` are the seconds until then in which the bench's clock stood still. A request that waits
+    also waits through them."""
 
     at: float
     size: int
@@ -42,14 +43,14 @@ class Tried:
     late: float = 0.0
 
     def waited(self, other: "Tried") -> float:
-        """Return the seconds since another one, those included in which the bench's clock stood still."""
+        """Return the seconds since another request, with the seconds in which the bench's clock stood still."""
         return self.at + self.late - other.at - other.late
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One run of a scenario from both sides. `spare` is the fallback's name, None where there was none; `outage` is how
-    long the primary was down, `alive` whether a healthy request was answered afterwards."""
+    """One run of a scenario from both sides. `spare` is the fallback's name, `None` if there was none. `outage` is how
+    long the primary was down, `alive` whether a healthy request succeeded afterwards."""
 
     got: tuple[Got, ...]
     primary: tuple[Tried, ...]
@@ -65,17 +66,17 @@ class Seen:
 
     @property
     def complete(self) -> bool:
-        """Return whether every request got the whole text."""
+        """Return whether every request got the complete text."""
         return all(each.complete for each in self.got)
 
     @property
     def elapsed(self) -> float:
-        """The time of the longest request."""
+        """Return the time of the longest request."""
         return max(each.elapsed for each in self.got)
 
     @property
     def error(self) -> str:
-        """The first thing that went wrong."""
+        """Return the first failure."""
         return next((each.error for each in self.got if each.end != "success"), "")
 
 
@@ -84,7 +85,7 @@ Rule: TypeAlias = Callable[[Seen], bool]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One rule of a scenario. `needs_fallback` leaves it out where there is none."""
+    """One rule of a scenario. `needs_fallback` omits it if there is no fallback."""
 
     name: str
     rule: Rule
@@ -101,7 +102,7 @@ class Verdict:
 
 
 def verdict(checks: Sequence[Check], ideal: Literal["success", "error"], seen: Seen) -> Verdict:
-    """The judgement of a run whose best end is `ideal`: the whole answer, or the vendor's own refusal."""
+    """Return the verdict on a run whose best result is `ideal`: the complete response, or the vendor's own refusal."""
     counted = [check for check in checks if seen.spare is not None or not check.needs_fallback]
     failed = [check for check in counted if not check.rule(seen)]
     if wrong := _outright(ideal, seen) or _named(failed, "required"):
@@ -114,7 +115,7 @@ def verdict(checks: Sequence[Check], ideal: Literal["success", "error"], seen: S
 
 
 def _outright(ideal: Literal["success", "error"], seen: Seen) -> str:
-    """Return what is a fail in every scenario."""
+    """Return the failures that are a fail in every scenario."""
     if seen.end == "hang":
         return "hang"
     cut_short = ideal == seen.end == "success" and not seen.complete
@@ -134,7 +135,7 @@ def _not_masked(seen: Seen) -> bool:
 
 
 def _never_resent_as_it_was(seen: Seen) -> bool:
-    """A prompt that does not fit may be sent again only when it has become smaller."""
+    """Check that a prompt that does not fit is sent again only after it has become smaller."""
     return all(after.size < before.size for before, after in pairwise(seen.primary))
 
 
@@ -169,12 +170,12 @@ PROBE_DISCIPLINE: Final = Check("probe_discipline", _probes_are_few, "noted")
 
 
 def tried_at_least(name: str, count: int) -> Check:
-    """At least `count` attempts on the primary."""
+    """Require at least `count` attempts on the primary."""
     return Check(name, lambda seen: len(seen.primary) >= count, "advisory")
 
 
 def tried_at_most(count: int, name: str = "bounded_attempts", weight: Weight = "required") -> Check:
-    """At most `count` attempts on the primary."""
+    """Require at most `count` attempts on the primary."""
     return Check(name, lambda seen: len(seen.primary) <= count, weight)
 
 
@@ -183,7 +184,7 @@ def tried_exactly(name: str, count: int) -> Check:
 
 
 def not_hammered(count: int, window: float) -> Check:
-    """At most `count` attempts on the primary within a window after the first."""
+    """Require at most `count` attempts on the primary within a window after the first."""
 
     def rule(seen: Seen) -> bool:
         return sum(each.waited(seen.primary[0]) < window for each in seen.primary) <= count
@@ -192,7 +193,7 @@ def not_hammered(count: int, window: float) -> Check:
 
 
 def second_try_after(seconds: float) -> Check:
-    """A second try on the primary, and none before that many seconds."""
+    """Require a second attempt on the primary, and none before that many seconds."""
 
     def rule(seen: Seen) -> bool:
         return len(seen.primary) > 1 and seen.primary[1].waited(seen.primary[0]) >= seconds
@@ -201,12 +202,12 @@ def second_try_after(seconds: float) -> Check:
 
 
 def within(name: str, seconds: float, weight: Weight = "required", needs_fallback: bool = False) -> Check:
-    """The request ended within so many seconds."""
+    """Require that the request ended within so many seconds."""
     return Check(name, lambda seen: seen.end != "hang" and seen.elapsed <= seconds, weight, needs_fallback)
 
 
 def recovered_within(seconds: float) -> Check:
-    """The primary answered again so soon after it was back."""
+    """Require that the primary served a request again this soon after it was back."""
 
     def rule(seen: Seen) -> bool:
         return any(each.answered and each.at - seen.outage <= seconds for each in seen.primary)

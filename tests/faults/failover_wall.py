@@ -1,6 +1,6 @@
-"""The fake vendor of FailoverBench, byte for byte where it matters: sixty words, and sixteen ways to get them wrong.
+"""The fake vendor of FailoverBench, byte for byte if the bytes matter: sixty words, and sixteen faults in sending them.
 
-Times are those of the bench's full profile, in seconds, and are multiplied by a pace. Source:
+Times are in seconds of the bench's full profile, and are multiplied by a pace. Source:
 github.com/failoverbench/failoverbench, failoverbench/wall.py.
 """
 
@@ -19,7 +19,7 @@ TEXT: Final = (
     "missing, sends the next visitor to the neighbour, and returns to the first machine once it works again tomorrow."
 )
 WORDS: Final = TEXT.split()
-"""Sixty, so that an answer of which some are missing is no answer."""
+"""Sixty words. A response that lacks some of them counts as failed."""
 
 TOKEN_EVERY: Final = 0.015
 RETRY_AFTER: Final = 2.0
@@ -28,7 +28,7 @@ SILENCE: Final = 120.0
 STALL: Final = 30.0
 OUTAGE: Final = 60.0
 CUT_AFTER, STALLED_AFTER, MALFORMED_AT = 40, 20, 10
-"""Words that come before."""
+"""The number of words that arrive."""
 
 MALFORMED: Final = (
     b'data: {"id": "chatcmpl-1", "object": "chat.completion.chunk", "choices": [{"delta": {"content": \n\n'
@@ -37,8 +37,8 @@ MALFORMED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request to a model. `number` counts them from 1, `since` is the time since the run began in seconds of the
-    bench, `pace` what a second of the bench takes."""
+    """A request to a model. `number` counts requests from 1, `since` is the time since the run began in seconds of the
+    bench, `pace` the duration of a second of the bench."""
 
     received: Received
     number: int
@@ -59,7 +59,7 @@ class Asked:
 
     @property
     def size(self) -> int:
-        """Return the rough number of tokens of the prompt."""
+        """Return the approximate number of tokens of the prompt."""
         return sum(len(str(message["content"]).split()) + 4 for message in self.messages)
 
     def delay(self, seconds: float) -> Delay:
@@ -78,7 +78,7 @@ def error(status: int, code: str | None, message: str, headers: tuple[tuple[str,
 
 
 def _frames(asked: Asked) -> list[bytes]:
-    """Return the role's frame, one for each word, the finish reason, usage where the request wants it, and the
+    """Return the role's frame, one frame for each word, the finish reason, usage if the request wants it, and the
     terminator."""
     model, options = str(asked.body["model"]), asked.body.get("stream_options")
     frames = chat_frames([word if at == 0 else f" {word}" for at, word in enumerate(WORDS)], model)
@@ -87,7 +87,7 @@ def _frames(asked: Asked) -> list[bytes]:
 
 
 def _started(asked: Asked, frames: list[bytes], wait: float = 0.0) -> Iterator[Step]:
-    """A stream's head at once, then these frames at the vendor's speed."""
+    """Yield a stream with an immediate head, then these frames at the vendor's speed."""
     kind = [("content-type", "text/event-stream; charset=utf-8"), ("transfer-encoding", "chunked")]
     yield Send(head(200, kind))
     if wait:
@@ -98,21 +98,21 @@ def _started(asked: Asked, frames: list[bytes], wait: float = 0.0) -> Iterator[S
 
 
 def well(asked: Asked) -> Script:
-    """The sixty words."""
+    """Send the sixty words."""
     if not asked.body.get("stream"):
         return json_answer(200, chat(TEXT, str(asked.body["model"])))
     return (*_started(asked, _frames(asked)), Send(LAST_CHUNK))
 
 
 def well_without_prefill(asked: Asked) -> Script:
-    """Answer well, but refuse to continue words of the assistant."""
+    """Respond well, but refuse to continue an assistant message."""
     if asked.messages[-1]["role"] == "assistant":
         return error(400, "invalid_prefill", "The conversation must end with a message of the user.")
     return well(asked)
 
 
 def limited_once(asked: Asked) -> Script:
-    """One 429 that says how long to wait, then well."""
+    """Send one 429 with a wait, then respond well."""
     if asked.number > 1:
         return well(asked)
     wait = f"{RETRY_AFTER * asked.pace:g}"
@@ -120,54 +120,54 @@ def limited_once(asked: Asked) -> Script:
 
 
 def limited(asked: Asked) -> Script:
-    """429 for ever, and no word on how long."""
+    """Send 429 for ever, without a wait."""
     return error(429, "rate_limit_exceeded", "Too many requests.")
 
 
 def broken_once(asked: Asked) -> Script:
-    """One 500, then well."""
+    """Send one 500, then respond well."""
     return error(500, None, "Something went wrong here.") if asked.number == 1 else well(asked)
 
 
 def overloaded(asked: Asked) -> Script:
-    """503 for ever."""
+    """Send 503 for ever."""
     return error(503, "overloaded", "There is too much to do at the moment.")
 
 
 def reset_once(asked: Asked) -> Script:
-    """One connection that is reset before a byte of an answer, then well."""
+    """Reset one connection before a byte of a response, then respond well."""
     return (Rst(),) if asked.number == 1 else well(asked)
 
 
 def silent(asked: Asked) -> Script:
-    """Nothing at all for two minutes."""
+    """Send nothing for two minutes."""
     return (asked.delay(SILENCE), Fin())
 
 
 def slow(asked: Asked) -> Script:
-    """The head at once, the first word late, the others as always."""
+    """Send the head at once, the first word late, the others at normal speed."""
     return (*_started(asked, _frames(asked), FIRST_TOKEN), Send(LAST_CHUNK))
 
 
 def cut(asked: Asked) -> Script:
-    """Forty words, then the end of the connection."""
+    """Send forty words, then end the connection."""
     return (*_started(asked, _frames(asked)[: 1 + CUT_AFTER]), Fin())
 
 
 def stalled(asked: Asked) -> Script:
-    """Twenty words, silence, the end of the connection."""
+    """Send twenty words, then be silent, then end the connection."""
     return (*_started(asked, _frames(asked)[: 1 + STALLED_AFTER]), asked.delay(STALL), Fin())
 
 
 def malformed(asked: Asked) -> Script:
-    """All words, and after ten of them an event that is no JSON."""
+    """Send all words, and after ten of them an event that is not JSON."""
     frames = _frames(asked)
     frames.insert(1 + MALFORMED_AT, MALFORMED)
     return (*_started(asked, frames), Send(LAST_CHUNK))
 
 
 def unterminated(asked: Asked) -> Script:
-    """All words, usage and the end of the body, without `[DONE]`."""
+    """Send all words, usage and the end of the body, without `[DONE]`."""
     return (*_started(asked, _frames(asked)[:-1]), Send(LAST_CHUNK))
 
 
@@ -182,17 +182,17 @@ def filtered(asked: Asked) -> Script:
 
 
 def flapping(asked: Asked) -> Script:
-    """503 for a minute, then well."""
+    """Send 503 for a minute, then respond well."""
     return overloaded(asked) if asked.since < OUTAGE else well(asked)
 
 
 def answered(script: Script) -> bool:
-    """Return whether the script begins an answer that is not an error."""
+    """Return whether the script begins a response that is not an error."""
     first = script[0]
     return isinstance(first, Send) and first.data.startswith(b"HTTP/1.1 200 ")
 
 
 def unfit(script: Script) -> bool:
-    """Return whether the script refuses a conversation that ends in words of the assistant."""
+    """Return whether the script refuses a conversation that ends with an assistant message."""
     first = script[0]
     return isinstance(first, Send) and b"invalid_prefill" in first.data

@@ -1,4 +1,4 @@
-"""The whole gateway in this process before two faulty vendors, and a ledger of everything that requests hold."""
+"""The whole gateway in this process with two faulty vendors, and a ledger of everything that requests hold."""
 
 import asyncio
 import os
@@ -53,10 +53,10 @@ routes:
 teams:
   search: {{keys: ["{digest_of(KEY)}"], models: ["one/m", "two/m", both]}}
 """
-"""`one/m` is alone; `both` falls back from it to `two/m`. Times are a tenth or less of the built-in ones."""
+"""`one/m` has one deployment. `both` falls back from it to `two/m`. Times are a tenth or less of the built-in ones."""
 
 PATIENT: Final = TABLE.replace("1500ms", "9s").replace("500ms", "9s").replace("4s", "9s").replace("3s", "9s")
-"""For answers that a test holds back: the machine may be slow."""
+"""For responses that a test delays, because the machine may be slow."""
 
 SCALED: Final = DeploymentRules(
     HealthRules(
@@ -81,18 +81,18 @@ COUNTED: Final = replace(SCALED, retries=replace(SCALED.retries, budget=BudgetRu
 """The scaled rules with retry budgets that do not refill, so that spent retries can be counted."""
 
 UNHURRIED: Final = ShedRules(lag_from=1e9, lag_to=2e9)
-"""No request is refused because a busy machine made the loop late; tests/proxy/test_shed.py has that."""
+"""No request is refused because a busy machine made the event loop late; tests/proxy/test_shed.py tests that."""
 
 UNLINED: Final = StartQueueRules(at_once=10**9)
-"""And none stands in line for that; tests/proxy/overload/test_refusing_connection.py has that."""
+"""No request waits in the start queue for that reason; tests/proxy/overload/test_refusing_connection.py tests that."""
 
 SETTLED_WITHIN: Final = 10.0
-"""Seconds after which everything that a request held is given back."""
+"""Seconds within which every resource that a request held must be released."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Everything that requests hold at a moment."""
+    """Everything that requests hold at one moment."""
 
     tasks: int
     acquired: int
@@ -110,10 +110,10 @@ class Ledger:
 
 @dataclass(slots=True)
 class Rig:
-    """A gateway under a fault. `stream` is how `ask` sends; both fake vendors answer well until they are scripted
+    """A gateway under a fault. `stream` is how `ask` sends. Both fake vendors respond well until they are scripted
     otherwise.
 
-    `answers` are those to `ask` and `post`, in order.
+    `answers` are the responses to `ask` and `post`, in order.
     """
 
     app: WholeGateway
@@ -145,40 +145,40 @@ class Rig:
 
     async def logged(self) -> list[JsonObject]:
         """Wait until each request so far is in the access log, and return its lines."""
-        while len(lines := self.lines()) < self.asked:  # noqa: ASYNC110 - a buffer tells no one
+        while len(lines := self.lines()) < self.asked:  # noqa: ASYNC110 - a buffer has no event
             await asyncio.sleep(0.001)
         return lines
 
     def lines(self) -> list[JsonObject]:
-        """Return the access log's lines about requests so far, a line that counts several as often as it says."""
+        """Return the access log's lines about requests so far. A line that counts several requests is repeated."""
         lines = request_lines(self.log.getvalue())
         return [line for line in lines for _ in range(cast(int, line.get("count", 1)))]
 
     async def exposition(self) -> str:
-        """Return the text of the metrics now."""
+        """Return the current text of the metrics."""
         headers = {"Cache-Control": "no-cache"}
         async with aiohttp.ClientSession() as http, http.get(f"{self.app.admin_url}/metrics", headers=headers) as got:
             return await got.text()
 
     async def series(self, prefix: str) -> dict[str, float]:
-        """The samples whose name begins so, as of `samples`."""
+        """Return the samples whose name begins with `prefix`, as `samples` does."""
         return samples(await self.exposition(), prefix)
 
     async def attempts(self, deployment: str, outcome: str) -> float:
-        """Return how often an attempt at a deployment ended so."""
+        """Return how often an attempt at a deployment had this outcome."""
         name = f"attempts_total deployment={deployment} outcome={outcome}"
         return (await self.series("attempts_total")).get(name, 0.0)
 
     def forget(self) -> None:
-        """Take every deployment for healthy again, so that a case of many failures is about each of them."""
+        """Reset the health of every deployment, so that a case with many failures checks each of them."""
         self.app.front.dispatcher.deployments.breakers._known.clear()
 
     async def ledger(self) -> Ledger:
-        """Return the ledger now."""
+        """Return the current ledger."""
         app, deployments = self.app, self.app.front.dispatcher.deployments
         gauges = await self.series("inflight_requests")
         return Ledger(
-            # A fake vendor runs one for each of its connections.
+            # A fake vendor runs one task for each of its connections.
             tasks=len(asyncio.all_tasks()) - self.one.open_connections - self.two.open_connections,
             acquired=app.front.transport.pool.in_use,
             in_flight=app.front.gateway.in_flight,
@@ -199,7 +199,8 @@ class Rig:
 
 
 def samples(exposition: str, prefix: str) -> dict[str, float]:
-    """Return the samples whose name begins so: name with its sorted labels to value. Only their lines are parsed."""
+    """Return the samples whose name begins with `prefix`: the name with its sorted labels to the value. Parse only
+    their lines."""
     begin = f"dragoman_{prefix}"
     named = (begin, f"# HELP {begin}", f"# TYPE {begin}")
     lines = [line for line in exposition.splitlines(keepends=True) if line.startswith(named)]
@@ -212,12 +213,12 @@ def samples(exposition: str, prefix: str) -> dict[str, float]:
 
 
 def ok(stream: bool, text: str = "hello") -> Script:
-    """A good answer."""
+    """Return a good response."""
     return sse_answer(completion_frames([text])) if stream else json_answer(200, completion(text, "m"))
 
 
 def answering(text: str) -> Callable[[object], Script]:
-    """Return a vendor that always answers well, streamed when the request wants it."""
+    """Return a vendor that always responds well, with a stream if the request wants one."""
 
     def answer(received: object) -> Script:
         body = received.json()  # type: ignore[attr-defined]  # a Received
@@ -233,14 +234,14 @@ def descriptors() -> int:
 
 @asynccontextmanager
 async def rig(folder: Path, stream: bool = False, table: str | None = None) -> AsyncIterator[Rig]:
-    """Run a gateway and its vendors for as long as the block."""
+    """Run a gateway and its vendors for the duration of the block."""
     async with FakeVendor(answering("one")) as one, FakeVendor(answering("two")) as two:
         path = folder / "gateway.yaml"
         path.write_text(table or TABLE, encoding="utf-8")
         source = Source(path, {"KEY": OPERATOR_KEY, "ONE": str(one.port), "TWO": str(two.port)})
         log = BytesIO()
-        # Lines are not gathered for a while before they are written: every case would wait for that.
-        # Nor is each of them about how the process begins that loads the ledger.
+        # Log lines are written at once, because otherwise every case would wait for the flush. The ledger's process is
+        # forked, because its start is not the subject of a case.
         with (
             patch("proxy.accounting.loader_process.start_child", fork_child),
             patch("proxy.telemetry.log_writer.FLUSH_EVERY", 0.0),

@@ -28,7 +28,7 @@ START: Final = Send(head(200, [("content-type", "text/event-stream"), ("transfer
 
 
 class Lines(logging.Handler):
-    """The messages of the process."""
+    """The log messages of the process."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,11 +41,11 @@ class Lines(logging.Handler):
 
 @contextmanager
 def listening() -> Iterator[list[str]]:
-    """The process's own messages, as long as the block."""
+    """Record the process's own messages, for the duration of the block."""
     log, lines = logging.getLogger("dragoman"), Lines()
     level = log.level
     log.addHandler(lines)
-    log.setLevel(logging.INFO)  # as a gateway that serves has it
+    log.setLevel(logging.INFO)  # the level of a gateway that serves
     try:
         yield lines.told
     finally:
@@ -54,7 +54,8 @@ def listening() -> Iterator[list[str]]:
 
 
 def held(stream: bool, gate: asyncio.Event) -> Script:
-    """A good answer that waits for the gate: a stream in its middle, a whole one at its start."""
+    """Return a good response that waits for the gate: a stream after its first content, a non-streaming response before
+    its head."""
     if not stream:
         return (Until(gate), *ok(False, "onetwo"))
     rest = (Send(chunk(frame)) for frame in FRAMES[1:])
@@ -62,12 +63,12 @@ def held(stream: bool, gate: asyncio.Event) -> Script:
 
 
 async def reload(rig: Rig, text: str) -> Answer:
-    """Write another table and ask for it to be taken."""
+    """Write another config file and request a reload."""
     rig.path.write_text(text, encoding="utf-8")
     return await exchange(urlsplit(rig.app.admin_url).port or 0, request("POST", "/-/reload"))
 
 
-# F57 to F59: tables --------------------------------------------------------------------------------------------------
+# F57 to F59: config files --------------------------------------------------------------------------------------------
 
 BAD: Final[Mapping[str, str]] = {
     TABLE.replace('"${KEY}"', f'"{SECRET}'): "8:48 not YAML: ",
@@ -78,14 +79,14 @@ BAD: Final[Mapping[str, str]] = {
     TABLE.replace("version: 1", f"version: {SECRET}"): "1:10 version: must be 1",
     TABLE + f"secrets: {SECRET}\n": "17:1 secrets: unknown key",
     TABLE + f"\t{SECRET}\n": "17:1 not YAML: ",
-    "": "1:1 the table is empty",
+    "": "1:1 the configuration is empty",
 }
-"""Tables that are refused, and where."""
+"""Config files that are refused, and the position of the error."""
 
 
 @asynccontextmanager
 async def traffic(rig: Rig) -> AsyncIterator[None]:
-    """About 50 requests a second, for as long as the block."""
+    """Send about 50 requests a second, for the duration of the block."""
     over = asyncio.Event()
 
     async def client(model: str) -> None:
@@ -129,7 +130,8 @@ async def bad_tables_between_good_ones_under_load(rig: Rig) -> None:
 
 @asynccontextmanager
 async def under_way(rig: Rig, count: int) -> AsyncIterator[list[RawClient]]:
-    """Clients that wait for the answers of `one/m`; of a stream they have the head and the first content."""
+    """Run clients that wait for responses of `one/m`. For a stream they have received the head and the first
+    content."""
     async with AsyncExitStack() as stack:
         before = len(rig.one.requests)
         clients = [await stack.enter_async_context(connected(rig.port)) for _ in range(count)]
@@ -185,10 +187,10 @@ ODD: Final[Mapping[str, str]] = {
     BOMB: "8:15 b5.1: more than 400000 values, with every alias written out",
     TABLE + "x: &a [*a]\n": "17:8 x.0: this alias (*) stands inside its own anchor (&)",
     TABLE + "---\nversion: 1\n": "17:1 a second document (---) starts here",
-    TABLE.replace("version: 1", "version: !!python/object:os.system 1"): "1:10 version: a YAML tag",
+    TABLE.replace("version: 1", "version: !!python/object:os.system 1"): "1:10 version: an unknown YAML tag",
     TABLE + "#" * 2**20: "1:1 cannot read the file: larger than 1024 KiB",
 }
-"""Tables that a plain YAML parser would take, and where they are refused."""
+"""Config files that a plain YAML parser would accept, and the position of the error."""
 
 
 @single_fault(59)
@@ -209,20 +211,20 @@ HOUR: Final = 3600.0
 
 @contextmanager
 def jump(seconds: float) -> Iterator[None]:
-    """The wall clock is off by that, as long as the block."""
+    """Shift the wall clock by that many seconds, for the duration of the block."""
     real = time.time
     with patch("time.time", lambda: real() + seconds):
         yield
 
 
 def dated(answer: Answer) -> float:
-    """The unix time of an answer's Date."""
+    """Return the unix time of a response's Date."""
     return parsedate_to_datetime(answer.headers["date"]).timestamp()
 
 
 @fault(65, PATIENT)
 async def wall_clock_that_jumps(rig: Rig) -> None:
-    """Waits and limits go on as if nothing had been; only what is dated shows it."""
+    """Waits and limits continue unchanged. Only timestamps show the jump."""
     loop = asyncio.get_running_loop()
     limited = json_answer(429, {"error": {"message": "slow down"}}, [("retry-after", "6")])
     hasty: JsonObject = {"model": "one/m", "prompt": "hi", "stream": rig.stream}
@@ -257,7 +259,7 @@ async def wall_clock_that_jumps(rig: Rig) -> None:
 
 
 def stand_still(password: str) -> None:
-    """Block the loop for twice as long as the watchdog bears."""
+    """Block the loop for twice as long as the watchdog tolerates."""
     assert password
     time.sleep(2)
 
@@ -282,7 +284,7 @@ async def loop_that_stands_still(rig: Rig) -> None:
 
 
 def fill(rig: Rig, used: int) -> None:
-    """So many of a thousand bytes of memory are in use, as a control group tells it."""
+    """Set the memory in use, in thousandths of the limit, as a control group reports it."""
     folder = rig.path.parent
     for name, text in ((V2.limit, "1000"), (V2.usage, str(used)), ("memory.stat", "inactive_file 0")):
         (folder / name).write_text(text, encoding="ascii")

@@ -1,4 +1,4 @@
-"""F62 to F64: crowds before deployments that are full, back, or all gone."""
+"""F62 to F64: many requests at deployments that are full, just recovered, or all down."""
 
 import asyncio
 import itertools
@@ -16,7 +16,7 @@ from tests.support.http_scripts import json_answer
 from tests.support.vendor_script import Until
 
 FULL: Final = 10
-"""Retries that a budget pays for that was never drawn on."""
+"""Retries that an unused budget allows."""
 
 
 class Stopped:
@@ -30,7 +30,7 @@ class Stopped:
 
 
 def stopped(rig: Rig) -> Stopped:
-    """From now on deployments are judged by this clock."""
+    """Make this clock the clock of the circuits from now on."""
     clock = Stopped(asyncio.get_running_loop().time())
     dispatcher = rig.app.front.dispatcher
     dispatcher.now = dispatcher.reports.now = clock
@@ -39,12 +39,12 @@ def stopped(rig: Rig) -> Stopped:
 
 
 async def crowd(rig: Rig, count: int, model: str) -> list[Answer]:
-    """The answers to so many requests at once."""
+    """Return the responses to `count` concurrent requests."""
     return await asyncio.gather(*(rig.ask(model) for _ in range(count)))
 
 
 def refusals(answers: Sequence[Answer], code: str) -> int:
-    """Return how many answers are such refusals, with a retry after a second."""
+    """Return how many responses are such refusals, with a retry after a second."""
     refused = [answer for answer in answers if answer.status != 200]
     for answer in refused:
         assert refusal(answer) == (503, code)
@@ -53,7 +53,7 @@ def refusals(answers: Sequence[Answer], code: str) -> int:
 
 
 async def narrow(rig: Rig, places: int, wait: float) -> DeploymentQueue:
-    """`one/m` takes so many requests at once, and who finds no place waits so long."""
+    """Give `one/m` this many slots. A request without a free slot waits for `wait` seconds."""
     await rig.ask()
     (queue,) = rig.app.front.dispatcher.deployments._queues.values()
     queue.bind(places)
@@ -62,8 +62,8 @@ async def narrow(rig: Rig, places: int, wait: float) -> DeploymentQueue:
 
 
 async def until_waiting(queue: DeploymentQueue, count: int) -> None:
-    """Wait until so many wait for a place."""
-    while queue.waiting != count:  # noqa: ASYNC110 - it tells no one
+    """Wait until `count` requests wait for a slot."""
+    while queue.waiting != count:  # noqa: ASYNC110 - it has no event
         await asyncio.sleep(0.001)
 
 
@@ -91,7 +91,8 @@ async def more_requests_than_a_deployment_takes(rig: Rig) -> None:
 
 @fault(62, PATIENT)
 async def queue_for_a_place(rig: Rig) -> None:
-    """Twice as many may wait as there are places; the others are refused at once, and who waits is served in turn."""
+    """Twice as many requests may wait as there are slots. The others are refused at once, and the waiting ones are
+    served in order."""
     queue = await narrow(rig, 8, 60.0)
     gate = asyncio.Event()
     rig.one.answer(*[(Until(gate), *ok(rig.stream, "one"))] * 8)
@@ -118,7 +119,7 @@ async def herd_before_a_deployment_that_comes_back(rig: Rig) -> None:
     clock.now += 3.0
     async with asyncio.TaskGroup() as group:
         asked = [group.create_task(rig.ask("both")) for _ in range(HERD)]
-        while sum(task.done() for task in asked) < HERD - 1:  # noqa: ASYNC110 - they tell no one
+        while sum(task.done() for task in asked) < HERD - 1:  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.005)
         assert len(rig.one.requests) == 2
         assert health(rig).in_flight == 1
@@ -150,7 +151,7 @@ async def every_deployment_is_ejected(rig: Rig) -> None:
 
     before = heard()
     for _ in range(3):
-        # One in a scaled second finds out whether it is over, and nobody else is kept waiting.
+        # One request in each scaled second checks whether the outage is over, and no other request waits.
         clock.now += 0.11
         answers = await crowd(rig, 30, "both")
         assert refusals([answer for answer in answers if answer.status == 503], "no_healthy_deployment") == 29
@@ -165,6 +166,6 @@ async def every_deployment_is_ejected(rig: Rig) -> None:
 
 
 def health_of(rig: Rig, model: str) -> int:
-    """The state of a model's only deployment, as the gauge shows it."""
+    """Return the state of a model's only deployment, as the gauge shows it."""
     states = rig.app.front.dispatcher.deployments.breakers.states(rig.app.front.dispatcher.now())
     return dict(states).get(f"{model}/default", 0)

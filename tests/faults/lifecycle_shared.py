@@ -1,4 +1,4 @@
-"""F66: Redis, which processes share cooldowns by, is refused, frozen, slow or restarted; and healthy."""
+"""F66: Redis, through which processes share cooldowns, is refused, frozen, slow or restarted; and healthy."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -24,24 +24,24 @@ from tests.support.waiting import until
 LIMITED: Final[Script] = json_answer(429, {"error": {"message": "slow down"}}, [("retry-after", "60")])
 SHARED: Final = PATIENT.replace("server: {", 'server: {shared: {redis: "${REDIS}"}, ')
 ASKED: Final = 25
-"""Requests before and after the loss is noticed."""
+"""Requests before and after the loss is detected."""
 
 
 def said(told: list[str]) -> list[str]:
-    """What the gateway said, but for stacks of a loop that a busy machine let stand."""
+    """Return the gateway's messages, without the stack traces of a loop that a busy machine blocked."""
     return [line for line in told if not line.startswith("the event loop has stood still")]
 
 
 @contextmanager
 def hurried() -> Iterator[None]:
-    """The built-in waits between two commands would make each case take ten seconds."""
-    with patch.multiple("proxy.shared_state.link_state", EVERY=0.1, FIRST_WAIT=0.3, LONGEST_WAIT=0.3):
+    """Shorten the built-in waits between two commands, which would make each case take ten seconds."""
+    with patch.multiple("proxy.shared_state.link_state", EXCHANGE_EVERY=0.1, FIRST_WAIT=0.3, LONGEST_WAIT=0.3):
         yield
 
 
 @asynccontextmanager
 async def sharing(rig: Rig, redis: str) -> AsyncIterator[WholeGateway]:
-    """Another gateway before the vendors of a rig, which shares what they say at this address."""
+    """Run another gateway before the vendors of a rig, which shares their cooldowns through this Redis."""
     path = rig.path.parent / "sharing.yaml"
     path.write_text(SHARED, encoding="utf-8")
     environment = {"KEY": OPERATOR_KEY, "ONE": str(rig.one.port), "TWO": str(rig.two.port), "REDIS": redis}
@@ -52,13 +52,13 @@ async def sharing(rig: Rig, redis: str) -> AsyncIterator[WholeGateway]:
 
 
 async def ask(url: str, model: str, stream: bool = False) -> Answer:
-    """The answer of a gateway at this address."""
+    """Return the response of a gateway at this address."""
     body: JsonObject = {"model": model, "prompt": "hi", "stream": stream}
     return await exchange(int(url.rpartition(":")[2]), request("POST", "/v1/completions", body, AUTH))
 
 
 async def served_alone(rig: Rig, redis: str) -> None:
-    """Assert that requests are answered before and after sharing is found to be lost, which is logged once."""
+    """Assert that requests are served before and after the loss of Redis is detected, which is logged once."""
     with listening() as told:
         async with sharing(rig, f"redis://:{OPERATOR_KEY}@{redis}") as app:
             shared = app.front.dispatcher.deployments.breakers
@@ -101,7 +101,7 @@ async def redis_that_is_slower_than_its_limit(rig: Rig) -> None:
 
 @single_fault(66)
 async def redis_that_comes_and_goes(rig: Rig) -> None:
-    """Each answer is followed by five that make no sense, so that it is lost and found again and again."""
+    """Each response is followed by five invalid ones, so that Redis is lost and found again and again."""
     replies = [*[b"+OK\r\n"] * 5, NOTHING] * 20
 
     def reply() -> bytes:
@@ -129,7 +129,7 @@ async def redis_that_is_started_anew(rig: Rig) -> None:
             assert good(await ask(mine.url, "both"), False) == "two"
             redis.start()
             await until(lambda: all(each.shared == "up" for each in breakers))
-            # What was said meanwhile is said now.
+            # Messages that were suppressed meanwhile are logged now.
             await until(lambda: has_heard(yours))
             before = len(rig.one.requests)
             assert good(await ask(yours.url, "both"), False) == "two"
@@ -138,14 +138,14 @@ async def redis_that_is_started_anew(rig: Rig) -> None:
 
 
 def has_heard(app: WholeGateway) -> bool:
-    """Whether a gateway that has not asked it knows by now that the vendor wants to be left alone."""
+    """Return whether a gateway that has not called the vendor knows by now that the vendor is cooling down."""
     hearsay = app.front.dispatcher.deployments.breakers._shared_cooldowns
     return hearsay is not None and bool(hearsay._known)
 
 
 @single_fault(66)
 async def vendor_that_tells_one_of_two_processes_to_wait(rig: Rig) -> None:
-    """Redis is well: the other process leaves the vendor alone without having asked, as long as its own rules say."""
+    """Redis is healthy: the other process does not call the vendor either, for as long as its own rules require."""
     with real_redis(rig.path.parent) as redis:
         lines = [f'shared: {{redis: "{redis.url}"}}']
         async with process(rig, lines) as mine, sharing(rig, redis.url) as yours:

@@ -12,14 +12,14 @@ _PEAK = Path("/proc/self/clear_refs")
 
 @dataclass(slots=True)
 class Growth:
-    """Bytes, known once the block is left."""
+    """Bytes, set when the block ends."""
 
     bytes: int = 0
 
 
 @contextmanager
 def growth() -> Iterator[Growth]:
-    """Measure the peak of the resident memory over the block, above what it was before."""
+    """Measure the peak of the resident memory over the block, minus the memory before it."""
     gc.collect()
     _PEAK.write_text("5")
     grown, before = Growth(), _resident("VmRSS")

@@ -1,4 +1,4 @@
-"""The gateway as a process of its own before the vendors of a rig, on the event loop of the case."""
+"""The gateway as a process of its own with the vendors of a rig, on the event loop of the case."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -20,9 +20,10 @@ def folder(rig: Rig) -> Path:
 
 @asynccontextmanager
 async def process(rig: Rig, drain: Sequence[str] = (), first: str = "") -> AsyncIterator[RunningGateway]:
-    """A gateway that is ready, for as long as the block, on the patient table with these lines about the drain.
+    """Run a gateway that is ready, for the duration of the block, with the patient configuration and these lines about
+    the drain.
 
-    The process runs the Python text `first` before anything.
+    The process runs the Python text `first` before anything else.
     """
     loop = UVLOOP if type(asyncio.get_running_loop()).__module__ == "uvloop" else ""
     (folder(rig) / "sitecustomize.py").write_text(loop + first, encoding="utf-8")

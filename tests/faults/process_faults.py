@@ -1,4 +1,4 @@
-"""F60, F67 and F68: a process that is stopped, or that lacks a reader or descriptors."""
+"""F60, F67 and F68: a process that is stopped, whose output is not read, or that lacks descriptors."""
 
 import asyncio
 import os
@@ -27,18 +27,18 @@ from tests.support.vendor_script import Delay, Hang, Received, Script, Send
 ASK: Final[JsonObject] = {"model": "one/m", "prompt": "hi"}
 STREAM: Final[JsonObject] = {**ASK, "stream": True}
 
-PATIENT_EXIT: Final = "from proxy.process import shutdown\nshutdown.LAST_CALL = 600.0\n"
-"""Keeps a process that closes slowly, as on a busy machine, from ending itself: `tests/security/test_stall.py` tests
+PATIENT_EXIT: Final = "from proxy.process import shutdown\nshutdown.FORCED_EXIT_AFTER = 600.0\n"
+"""Prevents a process that closes slowly, as on a busy machine, from ending itself. `tests/security/test_stall.py` tests
 that."""
 
 
 async def asked(gateway: RunningGateway, body: JsonObject) -> Answer:
-    """The answer to a completion on a fresh connection."""
+    """Return the response to a completion on a fresh connection."""
     return await exchange(port_of(gateway.url), request("POST", "/v1/completions", body, AUTH))
 
 
 async def ended(gateway: RunningGateway) -> int:
-    """Wait for the end of the process; its exit code."""
+    """Wait for the end of the process, and return its exit code."""
     gateway.exit_code = await asyncio.to_thread(gateway.process.wait)
     return gateway.exit_code
 
@@ -52,18 +52,18 @@ SLOW: Final[Script] = (
     *(Send(chunk(frame)) for frame in FRAMES[2:]),
     Send(LAST_CHUNK),
 )
-"""A stream that goes on when the listener has been closed for a while."""
+"""A stream that continues for a while after the listener has closed."""
 
 
 def paced(received: Received) -> Script:
-    """A slow stream, or a whole answer at once."""
+    """Return a slow stream, or a non-streaming response at once."""
     body = received.json()
     assert isinstance(body, dict)
     return SLOW if body.get("stream") else ok(False)
 
 
 async def stay(gateway: RunningGateway, begun: asyncio.Event) -> int:
-    """Send requests on one connection until the gateway closes it, and return the number of answers."""
+    """Send requests on one connection until the gateway closes it, and return the number of responses."""
     count = 0
     async with connected(port_of(gateway.url)) as client:
         while True:
@@ -79,7 +79,7 @@ async def stay(gateway: RunningGateway, begun: asyncio.Event) -> int:
 
 
 async def upload(gateway: RunningGateway, begun: asyncio.Event) -> Answer:
-    """A request whose body takes a second to arrive."""
+    """Send a request whose body takes a second to arrive."""
     data = request("POST", "/v1/completions", {**ASK, "prompt": "x" * 20_000}, AUTH)
     async with connected(port_of(gateway.url)) as client:
         size = len(data) // 10
@@ -118,7 +118,8 @@ async def stopped_under_load(rig: Rig) -> None:
 async def hanging(
     rig: Rig, gateway: RunningGateway, count: int
 ) -> AsyncIterator[tuple[list[RawClient], list[RawClient]]]:
-    """Clients of streams that stand still after their first content, and as many of whole answers that do not come."""
+    """Run `count` clients of streams that stop after their first content, and as many of non-streaming responses that
+    never come."""
     rig.one.answer(*[(START, Send(chunk(FRAMES[0])), Hang())] * count)
     async with AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(connected(port_of(gateway.url))) for _ in range(2 * count)]
@@ -163,7 +164,7 @@ async def stopped_twice(rig: Rig) -> None:
     ):
         gateway.process.send_signal(signal.SIGTERM)
         ready = request("GET", "/health/ready")
-        while (await exchange(port_of(gateway.admin_url), ready)).status == 200:  # noqa: ASYNC110 - it tells no one
+        while (await exchange(port_of(gateway.admin_url), ready)).status == 200:  # noqa: ASYNC110 - it has no event
             await asyncio.sleep(0.01)
         gateway.process.send_signal(signal.SIGINT)
         for client in streams:
@@ -177,7 +178,7 @@ async def stopped_twice(rig: Rig) -> None:
         await received.gone.wait()
 
 
-# F67: nobody reads ---------------------------------------------------------------------------------------------------
+# F67: output that is not read ----------------------------------------------------------------------------------------
 
 AGAIN: Final = r"the access log is written again; (\d+) lines of it were dropped"
 HASTY: Final = ("drain_grace: 0s", "drain_timeout: 100ms")
@@ -193,7 +194,7 @@ async def status(gateway: RunningGateway) -> JsonObject:
 
 
 async def dropping(gateway: RunningGateway) -> int:
-    """Ask until lines are dropped, and a few hundred times more; how often."""
+    """Send requests until lines are dropped, and a few hundred more. Return their number."""
     count = 0
     async with connected(port_of(gateway.url)) as client:
         while not (await status(gateway))["log_lines_dropped"] or count < 300:
@@ -222,7 +223,7 @@ async def unread(rig: Rig) -> AsyncIterator[tuple[RunningGateway, int]]:
 
 
 def told_of(text: bytes) -> int:
-    """How many lines a log says that it lacks, where it is written again."""
+    """Return the number of dropped lines that a log reports when it is written again."""
     return sum(map(int, re.findall(AGAIN, text.decode())))
 
 
@@ -231,8 +232,8 @@ async def output_that_nobody_reads_for_a_while(rig: Rig) -> None:
     async with unread(rig) as (gateway, pipe):
         count = await dropping(gateway)
         text = b""
-        # The writer may fall behind for a moment before the pipe is full; what is told of that is not the end. Nor is
-        # the first count of dropped lines the last: a line is written, or dropped, a moment after its answer.
+        # The writer may fall behind for a moment before the pipe is full, so the first report need not be the last.
+        # Neither is the first counter value: a line is written, or dropped, a moment after its response.
         while told_of(text) != (await status(gateway))["log_lines_dropped"]:
             text += await read(pipe)
         assert good(await asked(gateway, ASK), False) == "one"
@@ -244,7 +245,7 @@ async def output_that_nobody_reads_for_a_while(rig: Rig) -> None:
     assert dropped
     told = [line["message"] for line in lines if "access log" in line["message"]]
     begun, ended = told[::2], [re.fullmatch(AGAIN, each) for each in told[1::2]]
-    assert begun == ["lines of the access log are dropped: nobody reads them"] * len(ended)
+    assert begun == ["lines of the access log are dropped: nothing reads them"] * len(ended)
     assert all(ended)
 
 
@@ -272,7 +273,7 @@ async def disk_that_is_full(rig: Rig) -> None:
     async with process(rig, HASTY) as gateway:
         for _ in range(20):
             assert good(await asked(gateway, ASK), False) == "one"
-        while (await status(gateway))["log_lines_dropped"] != 20:  # noqa: ASYNC110 - it tells no one
+        while (await status(gateway))["log_lines_dropped"] != 20:  # noqa: ASYNC110 - it has no event
             await asyncio.sleep(0.01)
         assert await gateway.stop() == 0
     told = [orjson.loads(line)["message"] for line in gateway.messages().splitlines()]
@@ -293,7 +294,8 @@ async def served(gateway: RunningGateway) -> bool:
 
 
 async def status_of(client: RawClient, data: bytes) -> int:
-    """The status of the answer to what is sent, a refusal in good form where it is no 200; 0 without any."""
+    """Send data and return the status of the response. A status other than 200 must be a valid refusal. Return 0
+    without a response."""
     try:
         await client.send(data)
         answer = await client.answer()
@@ -309,17 +311,19 @@ WHOLE: Final = request("POST", "/v1/completions", ASK, AUTH)
 
 @single_fault(68)
 async def no_descriptor_left(rig: Rig) -> None:
-    """Who has reached the gateway is refused in good form, and once others have left everybody is served again."""
+    """A client that has reached the gateway gets a valid refusal. After other clients have left, every client is served
+    again."""
     # Each request needs another descriptor for its upstream connection.
     rig.one.default = json_answer(200, completion("one", "m"), [("connection", "close")])
     async with process(rig, first=FEW_DESCRIPTORS) as gateway:
         async with AsyncExitStack() as crowd:
             begun: deque[RawClient] = deque()
-            # uvloop turns away whom it cannot accept, so that a descriptor may be free after the last has come.
+            # uvloop closes connections that it cannot accept, so a descriptor may be free after the last client has
+            # come.
             while len(begun) < FEW or await status_of(begun.popleft(), WHOLE[-1:]) != 503:
                 begun.append(await crowd.enter_async_context(connected(port_of(gateway.url))))
                 await begun[-1].send(WHOLE[:-1])
-        while not await served(gateway):  # noqa: ASYNC110 - only asking tells
+        while not await served(gateway):  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.05)
         assert await served(gateway)
         told = gateway.messages().splitlines()
@@ -329,14 +333,14 @@ async def no_descriptor_left(rig: Rig) -> None:
 
 @single_fault(68)
 async def idle_clients_everywhere(rig: Rig) -> None:
-    """They make room for who has been served before, and for who comes new."""
+    """Idle clients are disconnected in favour of clients that were served before, and of new clients."""
     rig.one.default = json_answer(200, completion("one", "m"), [("connection", "close")])
     async with process(rig, first=FEW_DESCRIPTORS) as gateway, connected(port_of(gateway.url)) as inside:
         assert await status_of(inside, WHOLE) == 200
         async with AsyncExitStack() as idle:
             for _ in range(FEW):
                 await idle.enter_async_context(connected(port_of(gateway.url)))
-            while await status_of(inside, WHOLE) != 200:  # noqa: ASYNC110 - only asking tells
+            while await status_of(inside, WHOLE) != 200:  # noqa: ASYNC110 - no event
                 await asyncio.sleep(0.05)
             while not await served(gateway):  # noqa: ASYNC110 - as above
                 await asyncio.sleep(0.05)

@@ -16,7 +16,7 @@ Test: TypeAlias = Callable[[Rig], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault as one test shows it. `stream` is how the client sends, None where that makes no difference."""
+    """One test of a fault. `stream` is how the client sends, `None` if it makes no difference."""
 
     number: int
     name: str
@@ -34,7 +34,8 @@ _FAULTS: Final[list[Fault]] = []
 
 
 def fault(number: int, table: str | None = None) -> Callable[[Test], Test]:
-    """Register a test of a fault, once whole and once streamed; `table` replaces the rig's own."""
+    """Register a test of a fault, once non-streaming and once streamed. `table` replaces the rig's own
+    configuration."""
     return _registering(number, (False, True), table)
 
 
@@ -55,5 +56,5 @@ def _registering(number: int, ways: tuple[bool | None, ...], table: str | None) 
 
 
 def faults() -> Iterator[Fault]:
-    """Yield every registered test of a fault, by number."""
+    """Return every registered test of a fault, by number."""
     return iter(sorted(_FAULTS, key=lambda each: (each.number, each.name, bool(each.stream))))

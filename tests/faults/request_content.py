@@ -1,4 +1,4 @@
-"""F51 to F56: bodies that attack their parser, headers that would be more than one."""
+"""F51 to F56: bodies that attack their parser, headers that would be split into several."""
 
 import asyncio
 import codecs
@@ -22,13 +22,14 @@ from tests.faults.registry import single_fault
 from tests.support.cpu_growth import ROUNDS, SLACK, YARDSTICK, seconds
 
 MOST: Final = 10
-"""The most that a body which is refused may hold up the loop, in readings of the yardstick of `cpu_growth`."""
+"""The longest time for which a refused body may block the loop, as a multiple of reading the yardstick of
+`cpu_growth`."""
 
 CHATS: Final = {name: path.replace("completions", "chat/completions") for name, path in SURFACES.items()}
 
 
 def asking(**raw: bytes) -> bytes:
-    """A text completion's body with more members, each the bytes of its value."""
+    """Return a text completion's body with further fields, each the bytes of its value."""
     return b'{"model":"one/m","prompt":"hi"' + b"".join(b',"%b":%b' % (k.encode(), v) for k, v in raw.items()) + b"}"
 
 
@@ -36,7 +37,7 @@ EVERYWHERE: Final = tuple(SURFACES.values())
 
 
 async def refused(rig: Rig, body: bytes, param: str | None = None, paths: tuple[str, ...] = EVERYWHERE) -> None:
-    """The body is refused on these surfaces, and no vendor hears of it."""
+    """Assert that the body is refused on these surfaces, and that no vendor receives it."""
     heard = len(rig.one.requests)
     for path in paths:
         answer = await rig.post(body, path)
@@ -46,7 +47,7 @@ async def refused(rig: Rig, body: bytes, param: str | None = None, paths: tuple[
 
 
 async def taken(rig: Rig, body: bytes, **expected: JsonValue) -> None:
-    """The body is taken on every surface, and the vendor gets these members of it."""
+    """Assert that the body is accepted on every surface, and that the vendor gets these fields of it."""
     for path in SURFACES.values():
         answer = await rig.post(body, path)
         assert answer.status == 200, answer.body
@@ -68,7 +69,7 @@ NESTS: Final = {"lists": (b"[", b"]"), "objects": (b'{"a":', b"}"), "both": (b'[
 async def deep_nesting(rig: Rig) -> None:
     for opening, closing in NESTS.values():
         step = sum(opening.count(mark) for mark in (b"[", b"{"))
-        # Of two levels at a time, the one for the body itself makes an odd number.
+        # If two levels are added at a time, the level of the body itself makes an odd number.
         for depth, good in ((63, True), (65, False), (1023, False), (1025, False), (99_999, False)):
             levels = (depth - 1) // step
             nested = opening * levels + b"1" + closing * levels
@@ -84,7 +85,7 @@ async def deep_nesting(rig: Rig) -> None:
 
 @dataclass(slots=True)
 class Lag:
-    """The most of the processor that the loop's thread took between two looks, in seconds."""
+    """The largest CPU time of the loop's thread between two samples, in seconds."""
 
     worst: float = 0.0
     looked: float = field(default_factory=time.thread_time)
@@ -96,7 +97,8 @@ class Lag:
 
 @asynccontextmanager
 async def lagging() -> AsyncIterator[Lag]:
-    """Watch the loop for as long as the block, its last moment included: what ends it may come with a hold-up."""
+    """Sample the loop for the duration of the block, including its last moment: the loop may be blocked just before the
+    block ends."""
     lag = Lag()
 
     async def tick() -> None:
@@ -113,8 +115,8 @@ async def lagging() -> AsyncIterator[Lag]:
 
 
 async def refused_briefly(rig: Rig, body: bytes, path: str) -> None:
-    """The body is refused, and in some round of several the loop is held up for no longer than reading MOST times the
-    yardstick takes: what a busy machine adds it does not add to every round."""
+    """Assert that the body is refused, and that in at least one of several rounds it blocks the loop for no longer than
+    MOST readings of the yardstick. A busy machine delays some rounds, but not every round."""
     worst = measure = float("inf")
     for _ in range(ROUNDS):
         measure = min(measure, seconds(lambda: orjson.loads(YARDSTICK)), seconds(lambda: orjson.loads(YARDSTICK)))
@@ -141,7 +143,7 @@ async def more_elements_than_memory_is_worth(rig: Rig) -> None:
     for bomb, path in zip(BOMBS.values(), cycle(EVERYWHERE), strict=False):
         await refused_briefly(rig, asking(x=bomb), path)
     await taken(rig, asking(x=b"[" + b"{}," * 99_000 + b"1]"))
-    # aiohttp says that a thread would be better for so much.
+    # aiohttp warns about a body of this size
     warnings.simplefilter("ignore", ResourceWarning)
     await taken(rig, asking(x=b'"' + b"{[," * 400_000 + b'"'))
     await settled(rig)
@@ -222,10 +224,10 @@ HARMFUL: Final = (
     *(chr(code) for code in (*range(0x20), 0x7F)),
     *("\x80", "\u010a", "\u2028", "\u560a\u560d", "\U0001f600"),
 )
-"""Single characters that no header may hold; some end in the bytes of CR and LF when they are cut to a byte."""
+"""Single characters that no header may contain. Some become the bytes of CR or LF when they are truncated to a byte."""
 
 LATIN: Final = ("\xa0", "\xe9")
-"""Characters that only the operator may put into one."""
+"""Characters that only the operator may write into a header."""
 
 
 NOT_THEIRS: Final = (
@@ -235,7 +237,7 @@ NOT_THEIRS: Final = (
 
 
 async def injected(rig: Rig, headers: JsonObject) -> None:
-    """These extra headers are refused on every surface."""
+    """Assert that these extra headers are refused on every surface."""
     await refused(rig, asking(inference_extra_headers=orjson.dumps(headers)), "inference_extra_headers")
 
 
@@ -260,7 +262,7 @@ async def headers_that_would_be_more_than_one(rig: Rig) -> None:
 
 @single_fault(56)
 async def headers_of_the_table_that_would_be_more_than_one(rig: Rig) -> None:
-    """They are refused when the table is read, so that it does not take effect."""
+    """Such headers are refused when the configuration is read, so that it does not become current."""
     for character in (*HARMFUL, "x" * 9 * 1024):
         written = orjson.dumps(f"a{character}b").decode()
         section = f"  headers: {{x-own: {written}}}\n"

@@ -1,4 +1,4 @@
-"""Checks of how a request to a faulty vendor ends: answer, access log, metrics and deployment health."""
+"""Checks of how a request to a faulty vendor ends: response, access log, metrics and deployment health."""
 
 import asyncio
 from collections import Counter
@@ -19,10 +19,10 @@ ONE, TWO = "one/m/default", "two/m/default"
 
 @dataclass(frozen=True, slots=True)
 class ExpectedEnd:
-    """The expected end of a request at a deployment that is alone. `attempt` is the attempt's outcome, `upstream` the
-    status the vendor sent; `retry` and `retry_after` are the answer's headers, None where there is none.
+    """The expected end of a request at a model with one deployment. `attempt` is the attempt's outcome, `upstream` the
+    status the vendor sent. `retry` and `retry_after` are the response's headers, `None` if it has none.
 
-    The deployment is called `calls` times, each of which the vendor sees unless `heard` says otherwise.
+    The deployment is called `calls` times. The vendor receives each of these requests unless `heard` differs.
     """
 
     status: int
@@ -36,14 +36,14 @@ class ExpectedEnd:
 
     @property
     def outcome(self) -> str:
-        """The request's outcome in the access log."""
+        """Return the request's outcome in the access log."""
         if self.attempt == "timeout":
             return "timeout"
         return "client_error" if self.status in (400, 404, 413, 422) else "upstream_error"
 
 
 async def assert_fails_alone(rig: Rig, end: ExpectedEnd, asked: str = "one/m") -> Answer:
-    """Assert that the failure of the only deployment is the answer."""
+    """Assert that the failure of the only deployment is the response."""
     before = len(rig.one.requests)
     answer = await rig.ask(asked)
     assert refusal(answer) == (end.status, end.code)
@@ -59,7 +59,7 @@ async def assert_fails_alone(rig: Rig, end: ExpectedEnd, asked: str = "one/m") -
 
 
 async def assert_answered_elsewhere(rig: Rig, end: ExpectedEnd) -> Answer:
-    """Assert that another deployment answers after one failure, which the client does not see."""
+    """Assert that another deployment responds after one failure, which the client does not see."""
     before = len(rig.one.requests), len(rig.two.requests)
     answer = await rig.ask("both")
     assert good(answer, rig.stream) == "two"
@@ -75,14 +75,14 @@ async def assert_answered_elsewhere(rig: Rig, end: ExpectedEnd) -> Answer:
 
 
 async def assert_not_sent_elsewhere(rig: Rig, end: ExpectedEnd) -> None:
-    """Assert that the failure is the answer although there is another deployment."""
+    """Assert that the failure is the response although there is another deployment."""
     before = len(rig.two.requests)
     await assert_fails_alone(rig, end, "both")
     assert len(rig.two.requests) == before
 
 
 async def assert_skipped(rig: Rig) -> None:
-    """Assert that the deployment is open: another one is called at once."""
+    """Assert that the circuit is open: another deployment is called at once."""
     before = len(rig.one.requests)
     answer = await rig.ask("both")
     assert good(answer, rig.stream) == "two"
@@ -104,7 +104,7 @@ def maybe_executed(lines: Iterable[JsonObject]) -> list[bool]:
 
 
 async def assert_accounted(rig: Rig) -> None:
-    """Assert that metrics and access log agree about the attempts, and that neither has the operator's key."""
+    """Assert that metrics and access log agree about the attempts, and that neither contains the operator's key."""
     told: Counter[str] = Counter()
     for line in await rig.logged():
         for deployment, outcome, _ in failed_attempts(line):
@@ -118,13 +118,13 @@ async def assert_accounted(rig: Rig) -> None:
 
 
 def health(rig: Rig, label: str = ONE) -> Breaker:
-    """What is known of a deployment that has been asked."""
+    """Return the health record of a deployment that has been called."""
     known = rig.app.front.dispatcher.deployments.breakers._known
     return next(found for (name, *_), found in known.items() if name == label)
 
 
 def consecutive_failures(rig: Rig, label: str = ONE) -> int:
-    """Return the consecutive failures of a deployment, by counting how many more it takes to open it."""
+    """Return the consecutive failures of a deployment, by counting how many more open its circuit."""
     known, now = health(rig, label), asyncio.get_running_loop().time()
     for more in range(SCALED.health.failures + 1):
         if known.state(now) is State.OPEN:
@@ -134,8 +134,8 @@ def consecutive_failures(rig: Rig, label: str = ONE) -> int:
 
 
 def unspent_retries(rig: Rig, name: str = "both") -> int:
-    """Return how many retries are left in the team's budget of this name; a full one has 10. What requests and time add
-    is left out: a slow machine has more of that."""
+    """Return how many retries are left in the team's budget of this name. A full budget has 10. Retries that requests
+    and time add are not counted, because a slow machine adds more."""
     now, left = asyncio.get_running_loop().time(), 0
     budget = rig.app.front.dispatcher.retry_budgets.of("search", name, now)
     while budget.spend(BudgetRules(per_request=0, per_second=0), now):

@@ -1,4 +1,4 @@
-"""A thousand answers cut at random: the client gets all of one, or sees that it did not."""
+"""A thousand responses cut at a random byte: the client gets the complete response, or sees that it is incomplete."""
 
 import asyncio
 import random
@@ -30,8 +30,8 @@ MODELS: Final = [f"m{number}" for number in range(AT_ONCE)]
 _LINES: Final = "".join(f"  one/{model}: {{}}\n" for model in MODELS)
 _PATIENT: Final = re.sub(r"timeouts: {.*}", "timeouts: {connect: 5m, first_event: 5m, idle: 5m, total: 10m}", TABLE)
 MANY: Final = _PATIENT.replace("models:\n", f"models:\n{_LINES}", 1).replace('"one/m"', '"one/*"')
-"""A model for each that is asked at a time, so that what one learns of its vendor is not the others' concern; and no
-limit that a busy machine could reach."""
+"""Each concurrent request uses a model of its own, so that a vendor's failures affect no other request. The limits are
+too high for a busy machine to reach."""
 
 TEXTS: Final = ("one ", "t\u00e9n \U0001f600 ", 'quotes " and \\ ', "\n\n", "data: [DONE]", " end")
 FULL: Final = "".join(TEXTS)
@@ -42,7 +42,7 @@ FRAMES: Final = completion_frames(TEXTS)
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """A way to send a whole answer, or a stream: its head, and its body in the pieces that may be cut."""
+    """A way to send a non-streaming response, or a stream: its head, and the parts of its body that may be cut."""
 
     name: str
     stream: bool
@@ -50,7 +50,7 @@ class Framing:
     body: list[bytes]
 
     def script(self) -> Script:
-        """All of it, then the end of the connection."""
+        """Return a script of all of it, then the end of the connection."""
         kind = "text/event-stream" if self.stream else "application/json"
         start = head(200, [("content-type", kind), *self.head])
         return (Send(start), *(Send(piece) for piece in self.body), Fin())
@@ -75,7 +75,7 @@ FRAMINGS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """An answer of which `size` bytes come, then the end."""
+    """A response of which `size` bytes are sent, then the end."""
 
     framing: Framing
     ending: Fin | Rst
@@ -83,7 +83,8 @@ class Cut:
 
 
 def drawn(seed: int) -> Iterator[Cut]:
-    """Cuts of every framing by FIN and RST in turn: before, within and behind the head and each piece of the body."""
+    """Yield cuts of every framing, alternately by FIN and RST: before, within and behind the head and each part of the
+    body."""
     draw = random.Random(seed)
     ways = list(product(FRAMINGS, ENDINGS))
     for number in range(CUTS):
@@ -95,7 +96,8 @@ def drawn(seed: int) -> Iterator[Cut]:
 
 
 def end_of(answer: Answer, stream: bool) -> str:
-    """`all` of the answer, or what shows that it is not: `error` before anything, or `broken` off. Else it fails."""
+    """Return `all` for a complete response, `error` for an error before any content, or `broken` for a stream that
+    breaks off. Fail for anything else."""
     if answer.status != 200:
         status, code = refusal(answer)
         assert (status, code) in ((502, "upstream_error"), (502, "malformed_upstream"))
@@ -113,7 +115,7 @@ def end_of(answer: Answer, stream: bool) -> str:
 
 
 async def asked(made: Rig, model: str, cuts: Iterator[Cut], ends: Counter[tuple[str, str]]) -> None:
-    """Take one cut after the other, asking for a model of one's own."""
+    """Send requests for cuts, one after the other, with a model of their own."""
     for each in cuts:
         made.forget()
         made.one.answer_model(model, cut(each.framing.script(), each.size, each.ending))
@@ -122,7 +124,7 @@ async def asked(made: Rig, model: str, cuts: Iterator[Cut], ends: Counter[tuple[
 
 
 async def counted(folder: Path, seed: int) -> Counter[tuple[str, str]]:
-    """How the answers ended, by framing."""
+    """Return how the responses ended, by framing."""
     ends: Counter[tuple[str, str]] = Counter()
     async with rig(folder, table=MANY) as made:
         before = await made.ledger()

@@ -1,4 +1,5 @@
-"""FailoverBench's scenarios by the bench's own rules: seven runs of each before this gateway, none of which differs."""
+"""FailoverBench's scenarios under the bench's own rules: seven runs of each with this gateway, all with the same
+verdict."""
 
 import asyncio
 from collections import Counter
@@ -14,16 +15,16 @@ from tests.faults.failover_verdicts import Seen
 from tests.faults.failover_wall import WORDS
 
 PACE: Final = 0.3
-"""Seconds that a second of the bench takes: what it gives a margin of some seconds keeps one second on a busy machine.
-At this pace the longest scenario takes 23 seconds, and the others come and go beside it."""
+"""The duration of a second of the bench, in seconds. A margin of some seconds of the bench is then at least one second
+on a busy machine. At this pace the longest scenario takes 23 seconds, and the others run beside it."""
 
 SLOW: Final = frozenset({"S06", "S07", "S09", "S15"})
-"""Scenarios that take a client long who has nothing before the vendor."""
+"""Scenarios that take a client long if it calls the vendor directly."""
 
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Sequence[Seen]]:
-    """What was seen of every run, by the scenario's id."""
+    """The record of every run, by the scenario's id."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(repeated(tmp_path_factory.mktemp("failover"), SCENARIOS, RUNS, PACE))
 

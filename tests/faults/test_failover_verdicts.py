@@ -1,4 +1,4 @@
-"""The bench's verdict rules on runs that are made up: each verdict can come out, and each check can fail."""
+"""The bench's verdict rules on made-up runs: each verdict can result, and each check can fail."""
 
 from dataclasses import replace
 from typing import Final
@@ -16,17 +16,18 @@ HANG: Final = Got(0.0, 140.0, "hang", error="no end")
 
 
 def tries(*times: float, size: int = 10, answered: bool = False) -> tuple[Tried, ...]:
-    """Requests of one size that a vendor saw at these times."""
+    """Return requests of one size that a vendor received at these times."""
     return tuple(Tried(at, size, answered) for at in times)
 
 
 def run(got: Got = ANSWER, primary: tuple[Tried, ...] = (Tried(0.0, 10, True),), *, fallback: int = 1) -> Seen:
-    """One request, its tries on the primary, so many on the fallback."""
+    """Return a run of one request, with its attempts on the primary and on the fallback."""
     return Seen((got,), primary, tries(*[1.0] * fallback, answered=True), "spare")
 
 
 def outage(down: Got, back: float | None, probes: int = 3) -> Seen:
-    """Twenty requests, of which fifteen come while the primary is down; it answers at `back`."""
+    """Return a run of twenty requests, of which fifteen come while the primary is down. The primary serves again at
+    `back`."""
     got = [replace(down if number < 15 else ANSWER, at=4.0 * number) for number in range(20)]
     primary = tries(*[1.0] * probes) + (() if back is None else tries(back, answered=True))
     return Seen(tuple(got), primary, tries(1.0, answered=True), "spare", 60.0)
@@ -108,7 +109,7 @@ CASES: Final[list[tuple[str, Seen, Kind, str]]] = [
     ("S16", run(replace(ANSWER, usage=False)), "partial", "usage_present"),
     ("S16", run(primary=tries(*[1.0] * 7)), "fail", "bounded_attempts"),
 ]
-"""A scenario, what was seen, and what that is."""
+"""A scenario, a run, and the expected verdict."""
 
 
 @looped(("name", "seen", "kind", "why"), CASES)

@@ -1,4 +1,5 @@
-"""Every fault of the failure model, by number: on both event loops, whole and streamed, and nothing is left behind."""
+"""Every fault of the failure model, by number: on both event loops, non-streaming and streamed, and no resource is left
+behind."""
 
 import asyncio
 import gc
@@ -34,13 +35,13 @@ LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
 }
 
 LONGEST = 45.0
-"""Seconds that any of them may take. The limits in the tables are far below that, but some start processes, on a
-machine that may have much else to do."""
+"""Seconds that any case may take. The limits in the configurations are far below, but some cases start processes, on a
+machine that may be busy."""
 
 
 def cases() -> Iterator[object]:
-    """Yield each fault on the loop that gateways use, whole and streamed, and one of each number on the other loop: it
-    holds on both or on neither, whatever it is. The others are for the night."""
+    """Yield each fault on the loop that gateways use, non-streaming and streamed, and one test of each number on the
+    other loop: whatever it is, it holds on both or on neither. The other combinations are marked `nightly`."""
     seen: set[int] = set()
     for fault in faults():
         yield pytest.param(fault, "asyncio", id=f"{fault.id}-asyncio")
@@ -61,13 +62,13 @@ def test_a_fault_has_its_documented_end(fault: Fault, loop: str, tmp_path: Path,
 
 @pytest.fixture(scope="module", autouse=True)
 def warm(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Whatever is opened once in a process has been opened before anybody counts."""
+    """Open everything that a process opens only once, before resources are counted."""
     for factory in LOOPS.values():
         with asyncio.Runner(loop_factory=factory) as runner:
             runner.run(idle(tmp_path_factory.mktemp("warm")))
     gc.collect()
-    # What is there now stays, as what was collected does (tests/conftest.py): looking through it after every case costs
-    # more than most cases do.
+    # Exempt existing objects from garbage collection, like the collected tests (tests/conftest.py): walking over them
+    # after every case takes longer than most cases.
     gc.freeze()
 
 
@@ -78,7 +79,7 @@ async def idle(folder: Path) -> None:
 
 
 async def shown(fault: Fault, folder: Path) -> None:
-    """Run one fault, and look afterwards at what it left."""
+    """Run one fault, and check afterwards that no resource is left."""
     async with rig(folder, bool(fault.stream), fault.table) as made:
         before = await made.ledger()
         assert before.settled

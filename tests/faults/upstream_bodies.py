@@ -1,4 +1,4 @@
-"""F32, F35 and F40 to F42: answers whose body, encoding or headers are wrong."""
+"""F32, F35 and F40 to F42: responses whose body, encoding or headers are invalid."""
 
 import gzip
 import zlib
@@ -22,7 +22,7 @@ EVENTS: Final = ("content-type", "text/event-stream")
 
 @fault(32)
 async def half_a_json_body_whose_length_is_right(rig: Rig) -> None:
-    """Where a stream was asked for, a body that does not come to its end is a stream that broke off."""
+    """If the request wants a stream, a body that does not come to its end is a stream that broke off."""
     whole = orjson.dumps(completion("hello", "m"))
     code, kind = ("upstream_error", "truncated") if rig.stream else ("malformed_upstream", "malformed")
     for size in (6, 40, len(whole) // 2, len(whole) - 1):
@@ -54,12 +54,12 @@ async def page_of_a_middlebox(rig: Rig) -> None:
 
 
 SIZE: Final = 200 * 1024 * 1024
-"""Bytes of a bomb once it is inflated; 200 kB before."""
+"""Bytes of a compression bomb after inflation. Compressed it has 200 kB."""
 
 
 @cache
 def bomb(start: bytes) -> bytes:
-    """A gzip member that begins with these bytes and goes on with so many letters."""
+    """Return a gzip file that begins with these bytes and continues with so many letters."""
     packer = zlib.compressobj(9, wbits=31)
     letters = b"x" * 2**20
     pieces = [packer.compress(start), *(packer.compress(letters) for _ in range(SIZE // len(letters))), packer.flush()]
@@ -67,7 +67,7 @@ def bomb(start: bytes) -> bytes:
 
 
 def encoded(rig: Rig, body: bytes, coding: str) -> Script:
-    """Return a body under a content encoding, with the requested content type."""
+    """Return a body under a content encoding, with the expected content type."""
     return body_answer(200, body, [EVENTS if rig.stream else JSON, ("content-encoding", coding)])
 
 
@@ -80,7 +80,7 @@ async def compressed_although_it_was_asked_not_to(rig: Rig) -> None:
     assert len(packed) < SIZE / 900
     with growth() as grown:
         await fails_over(rig, encoded(rig, packed, "gzip"), 502, "malformed_upstream", "malformed")
-    # An event may have 16 MiB, a whole body 32 MiB, which is joined once.
+    # An event may have 16 MiB, a non-streaming body 32 MiB, which is joined once.
     assert grown.bytes <= 80 * 1024 * 1024
     for body, coding in ((b"\x00\x01nonsense", "zz"), (b"\x00\x01nonsense", "gzip"), (b"\x00\x01nonsense", "br")):
         rig.forget()
@@ -91,12 +91,12 @@ async def compressed_although_it_was_asked_not_to(rig: Rig) -> None:
 
 
 def headed(body: bytes, headers: Headers) -> Script:
-    """A 200 with these headers and no others, after which the vendor waits to be left."""
+    """Return a 200 with these headers and no others, after which the vendor waits for the disconnect."""
     return (Send(head(200, headers) + body), Hang())
 
 
 def vectors(stream: bool) -> list[Script]:
-    """Good answers under headers that no client of HTTP should take."""
+    """Return good responses under headers that no HTTP client should accept."""
     body = b"".join(completion_frames(["hello"])) if stream else orjson.dumps(completion("hello", "m"))
     kind = EVENTS if stream else JSON
     size = ("content-length", str(len(body)))
@@ -155,7 +155,7 @@ async def headers_about_the_operator(rig: Rig) -> None:
             rig.forget()
             rig.one.answer(script, script)
             answer = await rig.ask(path=path)
-            # The vendor's id of the request says nothing of the operator.
+            # The vendor's request id reveals nothing about the operator.
             headers = dict(answer.headers)
             assert headers.pop("x-dragoman-upstream-request-id") == VENDORS_ID
             assert headers.keys() <= OURS

@@ -1,4 +1,4 @@
-"""F13 to F18: answers that break off, stall, or lack their end."""
+"""F13 to F18: responses that break off, stall, or lack their end."""
 
 import asyncio
 from collections.abc import Iterable
@@ -65,7 +65,8 @@ async def breaks(rig: Rig, script: Script, end: ExpectedEnd, paths: Iterable[str
 
 
 async def ends(rig: Rig, *steps: Step) -> Answer:
-    """A committed stream is whole: it speaks for its deployment, and the client sees nothing of how it ended."""
+    """Assert that a committed stream is complete: it counts as a success of its deployment, and the client sees no
+    error."""
     answer = await committed(rig, steps)
     assert good(answer, stream=True) == "onetwothree"
     line = (await rig.logged())[-1]
@@ -76,7 +77,8 @@ async def ends(rig: Rig, *steps: Step) -> Answer:
 
 
 async def fails(rig: Rig, end: ExpectedEnd, script: Script) -> None:
-    """Assert that a whole answer without its end fails, and that another deployment answers where there is one."""
+    """Assert that a non-streaming response without its end fails, and that another deployment responds if there is
+    one."""
     rig.one.default = script
     await assert_fails_alone(rig, end)
     await assert_answered_elsewhere(rig, end)
@@ -85,7 +87,7 @@ async def fails(rig: Rig, end: ExpectedEnd, script: Script) -> None:
     await rig.one.connected(0)
 
 
-# F13 and F14: broken off ----------------------------------------------------------------------------------------------
+# F13 and F14: broken off ---------------------------------------------------------------------------------------------
 
 
 @single_fault(13)
@@ -121,7 +123,7 @@ async def end_within_a_body_that_nothing_delimits(rig: Rig) -> None:
     await fails(rig, end, (Send(start), Send(b'{"choices":'), Fin()))
 
 
-# F15: the message is whole, its framing is not ------------------------------------------------------------------------
+# F15: the message is whole, its framing is not -----------------------------------------------------------------------
 
 
 @single_fault(15)
@@ -148,12 +150,12 @@ async def body_without_its_last_chunk(rig: Rig) -> None:
 
 
 def json_bytes() -> bytes:
-    """A good body."""
+    """Return a good body."""
     (step,) = json_answer(200, completion("one"))
     return cast(Send, step).data.partition(b"\r\n\r\n")[2]
 
 
-# F16: silence ---------------------------------------------------------------------------------------------------------
+# F16: silence --------------------------------------------------------------------------------------------------------
 
 
 @single_fault(16, PATIENT)
@@ -177,7 +179,7 @@ async def silence_within_a_body(rig: Rig) -> None:
     await fails(rig, STALLED, (*HALF, Hang()))
 
 
-# F17 and F18: more or less than there should be -----------------------------------------------------------------------
+# F17 and F18: more or less than there should be ----------------------------------------------------------------------
 
 
 @single_fault(17)

@@ -1,4 +1,4 @@
-"""F01 to F04 and F07 to F12: connections that fail, answers that do not begin."""
+"""F01 to F04 and F07 to F12: connections that fail, responses that do not begin."""
 
 import asyncio
 import socket
@@ -29,7 +29,7 @@ from tests.support.vendor import FakeVendor
 from tests.support.vendor_script import Delay, Fin, Hang, Loop, Rst, Script, Send
 
 FULL: Final = 10
-"""Retries that a budget pays for that was never drawn on."""
+"""Retries that an unused budget allows."""
 
 HASTY: Final = TABLE.replace("connect: 500ms", "connect: 200ms")
 NAMED: Final = TABLE.replace("127.0.0.1:${ONE}", "vendor.test:${ONE}")
@@ -40,13 +40,13 @@ BRIEF: Final = TABLE.replace("first_event: 500ms", "first_event: 300ms").replace
 
 
 async def gone(vendor: FakeVendor) -> None:
-    """Nobody listens there any more."""
+    """Stop listening at a vendor's port."""
     assert vendor._server is not None
     vendor._server.close()
     await vendor._server.wait_closed()
 
 
-# F01 to F04: nobody there ---------------------------------------------------------------------------------------------
+# F01 to F04: no listener ---------------------------------------------------------------------------------------------
 
 UNREACHED: Final = ExpectedEnd(502, "upstream_error", "connect", heard=0)
 LATE: Final = ExpectedEnd(504, "upstream_timeout", "timeout", retry="false", heard=0)
@@ -94,7 +94,8 @@ async def connect_black_hole(rig: Rig) -> None:
 
 
 class Names:
-    """The loop's resolver as a test wants it: an address, an error, or no answer before `gate` is open."""
+    """A resolver of the loop under the control of a test: it returns an address, an error, or nothing before `gate` is
+    open."""
 
     def __init__(self, answer: str | OSError) -> None:
         self.answer = answer
@@ -103,7 +104,7 @@ class Names:
         self.gate.set()
 
     def put_into(self, rig: Rig) -> None:
-        """Make the gateway's connections ask it."""
+        """Make the gateway's connections use this resolver."""
         for resolver in rig.app.front.transport.dialer.resolvers.values():
             resolver._look_up = self._look_up  # type: ignore[method-assign]
 
@@ -111,7 +112,7 @@ class Names:
         return asyncio.ensure_future(self.getaddrinfo(host, port))
 
     async def getaddrinfo(self, host: str, port: int) -> list[Found]:
-        """Return what the system's function of this name does."""
+        """Return the result of the system's function of this name."""
         self.asked += 1
         await self.gate.wait()
         if isinstance(self.answer, OSError):
@@ -136,7 +137,7 @@ async def resolver_that_takes_its_time(rig: Rig) -> None:
     names.put_into(rig)
     names.gate.clear()
     waiting = asyncio.create_task(rig.ask("one/m"))
-    while not names.asked:  # noqa: ASYNC110 - nobody tells that it was asked
+    while not names.asked:  # noqa: ASYNC110 - no event
         await asyncio.sleep(0)
     assert good(await rig.ask("two/m"), stream=False) == "two"
     assert not waiting.done()
@@ -163,7 +164,7 @@ async def public_name_that_leads_inside(rig: Rig) -> None:
     assert rig.one.connections == 0
 
 
-# F07 to F10: closed without an answer ---------------------------------------------------------------------------------
+# F07 to F10: closed without a response -------------------------------------------------------------------------------
 
 UNHEARD: Final = ExpectedEnd(502, "upstream_error", "server", heard=0)
 UNANSWERED: Final = ExpectedEnd(502, "upstream_error", "server")
@@ -220,7 +221,8 @@ async def idle_connection_closed_where_nothing_is_repeated(rig: Rig) -> None:
 
 
 async def strictly_once(rig: Rig) -> None:
-    """What may have been read is not sent again, on however fresh a connection; that says nothing of its health."""
+    """A request that the vendor may have read is not sent again, not even on a fresh connection. Such a failure does
+    not affect the deployment's health."""
     assert (await rig.ask()).status == 200
     rig.one.answer((Fin(),))
     await assert_fails_alone(rig, ExpectedEnd(502, "upstream_error", "stale"))
@@ -239,7 +241,7 @@ async def closed_after_the_request_was_read(rig: Rig) -> None:
 
 
 async def hangs_up(rig: Rig, ending: Script) -> None:
-    """It may have worked on the request, which the first attempt elsewhere is not held back for."""
+    """The vendor may have processed the request. That does not prevent the first attempt elsewhere."""
     rig.one.default = ending
     await assert_fails_alone(rig, UNANSWERED)
     await assert_answered_elsewhere(rig, UNANSWERED)
@@ -260,7 +262,7 @@ async def closed_where_nothing_may_run_twice(rig: Rig) -> None:
     await assert_not_sent_elsewhere(rig, UNANSWERED)
 
 
-# F11 and F12: silence and resets before there is content --------------------------------------------------------------
+# F11 and F12: silence and resets before there is content -------------------------------------------------------------
 
 SILENT: Final = ExpectedEnd(504, "upstream_timeout", "timeout", retry="false")
 CUT: Final = ExpectedEnd(502, "upstream_error", "truncated")
@@ -277,7 +279,7 @@ async def stall_after_the_head(rig: Rig) -> None:
 
 
 async def stalls(rig: Rig, script: Script) -> None:
-    """It is left, and sees that; what it was asked may have been done."""
+    """The gateway leaves, and the vendor notices it. The vendor may have processed the request."""
     rig.one.default = script
     await assert_fails_alone(rig, SILENT)
     await assert_answered_elsewhere(rig, SILENT)
@@ -289,7 +291,7 @@ async def stalls(rig: Rig, script: Script) -> None:
 
 
 def beginning(rig: Rig) -> bytes:
-    """All of an answer that comes before its first content."""
+    """Return the part of a response before its first content."""
     if not rig.stream:
         return head(200, [("content-type", "application/json"), ("content-length", "100")])
     return head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")]) + chunk(b": ping\n\n")

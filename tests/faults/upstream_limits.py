@@ -1,4 +1,4 @@
-"""F19 to F22: rate limits that were reached, and accounts that are empty."""
+"""F19 to F22: exceeded rate limits, and empty accounts."""
 
 import asyncio
 import random
@@ -38,7 +38,7 @@ LIMITED: Final[JsonValue] = {"error": {"message": "slow down", "type": "requests
 
 
 def limited(*waits: str) -> Script:
-    """A 429 with these Retry-After headers."""
+    """Return a 429 with these Retry-After headers."""
     return json_answer(429, LIMITED, [("retry-after", wait) for wait in waits])
 
 
@@ -47,7 +47,7 @@ def told(retry: str | None = None, after: str | None = None, calls: int = 1) -> 
     return ExpectedEnd(429, "rate_limit_exceeded", "rate_limited", 429, retry, after, calls)
 
 
-# F19 and F20: over a limit --------------------------------------------------------------------------------------------
+# F19 and F20: over a limit -------------------------------------------------------------------------------------------
 
 
 @fault(19)
@@ -124,7 +124,7 @@ async def limit_that_does_not_say_how_long(rig: Rig) -> None:
     assert health(rig).wait(clock.now) == pytest.approx(SCALED.health.cooldown)
 
 
-# F21: the money is gone -----------------------------------------------------------------------------------------------
+# F21: exhausted quotas -----------------------------------------------------------------------------------------------
 
 EMPTY: Final = ExpectedEnd(429, "insufficient_quota", "quota", 429, retry="false")
 NO_CREDIT: Final[JsonValue] = {
@@ -151,7 +151,7 @@ QUOTAS: Final[tuple[tuple[str, int, JsonValue], ...]] = (
     ("dashscope", 400, {"error": {"message": "in arrears", "code": "Arrearage"}}),
     ("cohere", 429, {"message": _MONTH}),
 )
-"""Profile, status and body of each vendor's way to say so."""
+"""Profile, status and body of each vendor's quota error."""
 
 VENDORS: Final = dict.fromkeys(name for name, _, _ in QUOTAS)
 ACCOUNTS: Final = TABLE[: TABLE.index("vendors:")] + "\n".join(
@@ -197,7 +197,7 @@ async def account_without_credit_in_each_vendors_words(rig: Rig) -> None:
         assert known.only_cooling_down(clock.now)
 
 
-# F22: how long, in every spelling -------------------------------------------------------------------------------------
+# F22: waits in every spelling ----------------------------------------------------------------------------------------
 
 _MOST, _USUAL = SCALED.health.requested_most, SCALED.health.cooldown
 _NOON: Final = "Sat, 21 Nov 2026 12:00:00 GMT"

@@ -30,7 +30,7 @@ from tests.support.vendor_script import Behaviour, Delay, Hang, Received, Script
 BRIEF: Final = TABLE.replace("first_event: 500ms", "first_event: 300ms").replace("total: 4s", "total: 1500ms")
 
 
-# F23 and F24: errors of the server ------------------------------------------------------------------------------------
+# F23 and F24: errors of the server -----------------------------------------------------------------------------------
 
 
 def broken(status: int, code: str, attempt: str, upstream: int) -> ExpectedEnd:
@@ -105,7 +105,7 @@ async def error_body_that_trickles(rig: Rig) -> None:
         await request.gone.wait()
 
 
-# F25 to F27: no server's error ----------------------------------------------------------------------------------------
+# F25 to F27: errors of the client or the account ---------------------------------------------------------------------
 
 
 @fault(25)
@@ -183,7 +183,7 @@ async def redirect(rig: Rig) -> None:
     assert len(rig.two.requests) == 5
 
 
-# F28: interim answers -------------------------------------------------------------------------------------------------
+# F28: interim responses ----------------------------------------------------------------------------------------------
 
 CONTINUE: Final = Send(b"HTTP/1.1 100 Continue\r\n\r\n")
 
@@ -209,7 +209,7 @@ async def interim_answers_without_end(rig: Rig) -> None:
     assert consecutive_failures(rig) == 2
 
 
-# F29 and F30: errors where an answer should be ------------------------------------------------------------------------
+# F29 and F30: errors in place of a response --------------------------------------------------------------------------
 
 DISGUISED: Final[tuple[tuple[JsonValue, ExpectedEnd], ...]] = (
     (
@@ -230,7 +230,7 @@ DISGUISED: Final[tuple[tuple[JsonValue, ExpectedEnd], ...]] = (
         ExpectedEnd(502, "upstream_auth_failed", "auth", 200, retry="false"),
     ),
 )
-"""Errors in place of answers, and what they mean."""
+"""Errors in place of responses, and their meaning."""
 
 REQUEST: Final[JsonValue] = {"object": "error", "message": "bad top_p", "type": "BadRequestError", "code": 400}
 REQUEST_END: Final = ExpectedEnd(400, "invalid_value", "invalid_request", 400, retry="false")
@@ -262,7 +262,7 @@ async def error_in_an_event_of_that_name(rig: Rig) -> None:
 
 
 async def disguised(rig: Rig, wrapped: Callable[[JsonValue], Script]) -> None:
-    """An error is mapped by its code, whatever it came in."""
+    """An error is mapped by its code, in whatever form it came."""
     for body, end in DISGUISED:
         rig.one.default = wrapped(body)
         rig.forget()

@@ -1,4 +1,4 @@
-"""F18, F31, F33, F34, F36 to F39 and F43: faults in the middle of an answer."""
+"""F18, F31, F33, F34, F36 to F39 and F43: faults in the middle of a response."""
 
 import re
 import time
@@ -27,7 +27,7 @@ ERROR: Final = b'data: {"error":{"message":"engine lost","type":"server_error","
 
 
 async def breaks(rig: Rig, rest: bytes, code: str, kind: str) -> None:
-    """Assert on every surface that this after the first content breaks the stream, without another attempt."""
+    """Assert on every surface that `rest` after the first content breaks the stream, without another attempt."""
     for path in SURFACES.values():
         rig.forget()
         before = len(rig.one.requests), await rig.series("stream_aborts")
@@ -85,7 +85,7 @@ async def text_for_a_choice_that_nobody_asked_for(rig: Rig) -> None:
 
 @fault(18)
 async def text_after_the_end_of_its_choice(rig: Rig) -> None:
-    """The client may have been told of the end; it sees that this was none."""
+    """The client may have received the end already. It must see that the response is broken."""
     if not rig.stream:
         script = sse_answer([CONTENT, FINISH, MORE, USAGE, DONE])
         return await fails_over(rig, script, 502, "malformed_upstream", "malformed")
@@ -155,7 +155,8 @@ async def other_kind_of_answer_than_was_asked_for(rig: Rig) -> None:
 
 @fault(37)
 async def event_without_end(rig: Rig) -> None:
-    """The cap is 16 MiB an event, because images and embeddings come in one, and 32 MiB a whole answer."""
+    """The limit is 16 MiB for an event, because images and embeddings come in one, and 32 MiB for a non-streaming
+    response."""
     cap, start = (MAX_EVENT, START) if rig.stream else (MAX_BODY, JSON_START)
     flood = Loop((Send(chunk(b"x" * 65_536)),))
     with growth() as grown:
@@ -204,7 +205,7 @@ SPELLINGS: Final[Mapping[str, Callable[[bytes], bytes]]] = {
 
 
 def essence(answer: Answer) -> list[JsonValue]:
-    """The frames without what differs from answer to answer by right."""
+    """Return the frames without the fields that may differ between responses."""
     assert (answer.status, answer.whole, answer.events()[-1]) == (200, True, b"[DONE]")
     return [{key: value for key, value in frame.items() if key not in ("id", "created")} for frame in frames(answer)]
 
@@ -221,7 +222,7 @@ async def every_spelling_of_a_stream_cut_everywhere(rig: Rig) -> None:
         for size in (1, 2, 7, None):
             assert await essence_of(spell(b"".join(FRAMES)), size) == usual
     spelt = SPELLINGS["CRLF"](b"".join(FRAMES))
-    # From the first event over its end into the second; decoders are cut everywhere in tests of their own.
+    # Cut from the first event over its end into the second. The tests of the decoders cut at every position.
     for at in range(1, len(CONTENT) + 20):
         assert await essence_of([spelt[:at], spelt[at:]]) == usual
     assert {line["outcome"] for line in await rig.logged()} == {"ok"}
@@ -233,7 +234,8 @@ DRIP: Final = Loop((Send(chunk(b" ")), Delay(0.02)))
 
 @fault(43, PATIENT)
 async def trickle(rig: Rig) -> None:
-    """Bytes keep coming, so no silence ends it: the deadline of a whole answer does, or a stream's want of content."""
+    """Bytes keep coming, so no idle limit ends the request. The deadline of a non-streaming response does, or a
+    stream's limit for its first content."""
     if rig.stream:
         answer = await committed(rig, (START, Send(chunk(CONTENT)), Send(chunk(b":")), DRIP))
         assert broken(answer) == "upstream_timeout"

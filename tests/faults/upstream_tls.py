@@ -38,7 +38,7 @@ STRANGERS: Final[tuple[Callable[[Authority, Path], ssl.SSLContext], ...]] = (
 
 
 class Listener(asyncio.Protocol):
-    """A vendor behind TLS that hangs up on whatever it hears after the handshake."""
+    """A vendor behind TLS that closes the connection on any bytes after the handshake."""
 
     def __init__(self) -> None:
         self.heard = b""
@@ -55,7 +55,7 @@ class Listener(asyncio.Protocol):
 
 @asynccontextmanager
 async def behind_tls(port: int, context: ssl.SSLContext) -> AsyncIterator[Listener]:
-    """A vendor there with this certificate."""
+    """Run a vendor at this port with this certificate."""
     made = Listener()
     server = await asyncio.get_running_loop().create_server(lambda: made, "127.0.0.1", port, ssl=context)
     try:
@@ -66,7 +66,7 @@ async def behind_tls(port: int, context: ssl.SSLContext) -> AsyncIterator[Listen
 
 
 def trust(rig: Rig, authority: Authority) -> None:
-    """Make the gateway's connections trust what this authority signs."""
+    """Make the gateway's connections trust certificates of this authority."""
     context = tls.__wrapped__()
     context.load_verify_locations(cadata=authority.pem().decode())
     rig.app.front.transport.dialer.trusted = context

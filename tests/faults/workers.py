@@ -13,12 +13,12 @@ from tests.proxy.kit.raw_client import RawClient, connected, exchange, request
 
 
 def completion(model: str, stream: bool) -> bytes:
-    """A request's bytes."""
+    """Return a request's bytes."""
     return request("POST", "/v1/completions", {"model": model, "prompt": "hi", "stream": stream}, AUTH)
 
 
 async def whole(client: RawClient, stream: bool) -> bool:
-    """Return whether the rest of an answer comes that was held back at a worker which may be gone."""
+    """Return whether the rest of a delayed response arrives from a worker which may be gone."""
     try:
         if stream:
             body, ended = await client.chunks()
@@ -45,8 +45,8 @@ async def one_of_two_workers_is_killed(rig: Rig) -> None:
                 await client.head()
         (victim, lost), (survivor, _) = (await gateway.in_flight()).items()
         os.kill(victim, signal.SIGKILL)
-        # For some milliseconds the kernel still gives connections to the dead one; R08 measures how many.
-        while f"(process {victim}) ended on SIGKILL" not in gateway.messages():  # noqa: ASYNC110 - a file tells no one
+        # For some milliseconds the kernel still gives connections to the dead worker; R08 measures how many.
+        while f"(process {victim}) ended on SIGKILL" not in gateway.messages():  # noqa: ASYNC110 - a file has no event
             await asyncio.sleep(0.001)
         for _ in range(20):
             answer = await exchange(port, completion("two/m", stream=False))

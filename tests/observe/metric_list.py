@@ -22,7 +22,7 @@ from proxy.telemetry import metrics as metrics_module
 from proxy.telemetry.limit_metrics import ledger_families, limit_families
 from proxy.telemetry.merged_metrics import MetricFamily, of_worker
 from proxy.telemetry.metrics import Metrics
-from proxy.telemetry.table_metrics import ExpiringKey, TableFamilies
+from proxy.telemetry.table_metrics import ConfigurationFamilies, ExpiringKey
 from proxy.tracing.export_queue import ExportState
 from proxy.tracing.tracing_service import export_families
 
@@ -76,9 +76,9 @@ def every_instrument() -> Metrics:
     metrics.reloaded("0" * 64)
     metrics.shared(lambda: True)
     metrics.watch_memory(lambda: 0.5)
-    metrics.watch_kept_turns(StoredEntries(1_000_000, 3600.0))
-    metrics.watch_kept_answers(StoredEntries(1_000_000, 3600.0))
-    metrics.watch_kept_responses(StoredEntries(1_000_000, 3600.0))
+    metrics.watch_stored_turns(StoredEntries(1_000_000, 3600.0))
+    metrics.watch_response_cache(StoredEntries(1_000_000, 3600.0))
+    metrics.watch_stored_responses(StoredEntries(1_000_000, 3600.0))
     metrics.worker_metrics()
     used = LimitView("team search", LimitKind.RATE, Unit.REQUESTS, Period.MINUTE, 600, 6)
     views = [used, replace(used, kind=LimitKind.BUDGET)]
@@ -89,7 +89,7 @@ def every_instrument() -> Metrics:
     metrics.watch_families(export_families(exported))
     metrics.watch_families(PayloadCounts().families)
     metrics.watch_families(lambda: plugin_families({name: {"redact": 1.0} for name in TEXTS}))
-    table = TableFamilies(tuple)
+    table = ConfigurationFamilies(tuple)
     table.use({"fast": (DEPLOYMENT,)}, [ExpiringKey("search", "ci", 1.0)], 1.0)
     metrics.watch_families(table)
     _overflow(metrics)

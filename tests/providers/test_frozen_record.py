@@ -8,7 +8,7 @@ from dataclasses import FrozenInstanceError, field, fields, replace
 import pytest
 
 from providers.completion import Choice, Chunk, Usage
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from tests.support.gateway import ROOT
 
 PLAIN = """
@@ -47,13 +47,13 @@ print("plain")
 """
 
 
-@record
+@frozen
 class _Pair:
     one: int
     other: list[int] = field(default_factory=list, compare=False)
 
 
-@record(eq=False)
+@frozen(eq=False)
 class _Identity:
     one: int
 

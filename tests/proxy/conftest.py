@@ -1,4 +1,4 @@
-"""A fake vendor, a Redis, the gateway's own transport, and the loops that it runs on."""
+"""Fixtures for a fake vendor, a Redis server, the gateway's own transport, and the event loops that it runs on."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -21,21 +21,21 @@ async def vendor() -> AsyncIterator[FakeVendor]:
 
 @pytest.fixture
 def redis(tmp_path: Path) -> Iterator[RealRedis]:
-    """A real Redis server."""
+    """Start a real Redis server."""
     with real_redis(tmp_path) as server:
         yield server
 
 
 @pytest.fixture
 async def transport() -> AsyncIterator[HttpTransport]:
-    """The gateway's own transport."""
+    """Yield the gateway's own transport."""
     async with tidy_transport() as made:
         yield made
 
 
 @pytest.fixture(params=LOOPS)
 def loop(request: pytest.FixtureRequest) -> Iterator[asyncio.AbstractEventLoop]:
-    """Both loops that the gateway runs on."""
+    """Yield both event loops that the gateway runs on."""
     made = LOOPS[request.param]()
     made.set_debug(False)
     yield made

@@ -1,4 +1,4 @@
-"""Owners of background tasks, in virtual time: no task outlives its block or its owner, whatever ends it."""
+"""Owners of background tasks, in virtual time: no task outlives its block or its owner, however it ends."""
 
 import asyncio
 import gc
@@ -12,12 +12,12 @@ from tests.proxy.kit.virtual_time import in_virtual_time, run
 
 @dataclass
 class Work:
-    """What workers did: when each ended, and how."""
+    """The work of tasks: when each ended, and how."""
 
     ends: list[tuple[str, float, str]] = field(default_factory=list)
 
     async def takes(self, name: str, seconds: float, error: Exception | None = None) -> str:
-        """Worker that runs for so long, then gives its name or raises; ends slowly when it is cancelled."""
+        """Run for `seconds`, then return the name or raise; end slowly on cancellation."""
         loop = asyncio.get_running_loop()
         how = "cancelled"
         try:
@@ -144,7 +144,7 @@ async def test_a_block_without_tasks_is_left_at_once() -> None:
     assert asyncio.get_running_loop().time() == 0.0
 
 
-# Work that several wait for ------------------------------------------------------------------------------------------
+# Work that several tasks wait for -------------------------------------------------------------------------------------
 
 
 @in_virtual_time

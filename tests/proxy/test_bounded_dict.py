@@ -1,4 +1,4 @@
-"""A dict that forgets what was set longest ago."""
+"""A dict that removes the key that was set longest ago."""
 
 from proxy.bounded_dict import BoundedDict
 

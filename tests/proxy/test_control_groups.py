@@ -1,4 +1,4 @@
-"""The control groups of this process, as the kernel tells them: both versions, groups within groups, and none."""
+"""The control groups of this process, as the kernel reports them: both versions, groups within groups, and no group."""
 
 from pathlib import Path
 

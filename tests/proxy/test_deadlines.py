@@ -1,4 +1,4 @@
-"""Every timer of a request, in virtual time: what renews it, what does not, and whom it lets through."""
+"""Every timer of a request, in virtual time: which events renew it, which do not, and which pass."""
 
 import asyncio
 from collections.abc import Callable
@@ -175,7 +175,7 @@ async def test_expiring_outside_the_block_does_nothing() -> None:
 
 @passes(Phase.DRAIN, 0.0, 0.0)
 async def test_two_deadlines_of_one_moment_are_the_first(clock: Deadlines) -> None:
-    # Both run in the same turn of the loop, before the task does.
+    # Both run in the same event loop iteration, before the task does.
     asyncio.get_running_loop().call_soon(clock.expire, Phase.DRAIN)
     clock.enter(Phase.IDLE, 0.0)
     await asyncio.sleep(AGES)
@@ -204,7 +204,7 @@ TRIES: dict[Phase, tuple[Try, float]] = {
 
 
 async def trying(clock: Deadlines, begin: Try) -> None:
-    """Something that never ends, in 30 seconds."""
+    """Wait without end, within 30 seconds."""
     with attempt(clock, 30.0):
         begin(clock)
         await asyncio.sleep(AGES)

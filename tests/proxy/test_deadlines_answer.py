@@ -1,4 +1,4 @@
-"""How long an answer is waited for to begin: what ends the wait, and what goes on beside it."""
+"""How long the gateway waits for a response to begin: which events end the wait, and which work continues meanwhile."""
 
 import asyncio
 

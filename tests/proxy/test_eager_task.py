@@ -1,4 +1,4 @@
-"""An EagerTask is a task to the coroutine that runs in it, and goes on within the call that wakes it."""
+"""An EagerTask is a task to the coroutine that runs in it, and continues within the call that wakes it."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""How an EagerTask is cancelled, what it keeps to itself, and what it leaves behind."""
+"""The cancellation of an EagerTask, the exceptions that it does not pass on, and the objects that it leaves behind."""
 
 import asyncio
 import weakref

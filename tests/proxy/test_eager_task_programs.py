@@ -1,4 +1,4 @@
-"""A program sees the same as an EagerTask and as a task of asyncio's, whatever happens to it, and when."""
+"""A program behaves the same in an EagerTask and in an asyncio task, whatever happens to it, and when."""
 
 import asyncio
 

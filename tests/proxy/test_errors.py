@@ -1,4 +1,4 @@
-"""What callers are told when something goes wrong."""
+"""The errors that callers get."""
 
 from providers.failure import UNKNOWN_MODEL, VERDICTS, Failure, FailureKind, Refusal
 from proxy import errors

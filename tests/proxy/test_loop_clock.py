@@ -1,4 +1,4 @@
-"""The clock is that of the loop's timers, whatever loop runs."""
+"""The clock is the clock of the event loop's timers, for every kind of event loop."""
 
 import asyncio
 import time
@@ -10,7 +10,7 @@ from tests.proxy.kit.virtual_time import run
 
 
 async def passed() -> tuple[float, float]:
-    """The seconds that a wait takes, by both clocks."""
+    """Return the seconds that a wait takes, by both clocks."""
     loop, now = asyncio.get_running_loop(), loop_clock()
     before = loop.time(), now()
     assert abs(before[0] - before[1]) < 0.5

@@ -1,4 +1,4 @@
-"""The program starts, says one line to each mistake, and leaves no mess on a closed pipe."""
+"""The program starts, prints one line for each mistake, and leaves no traceback on a closed pipe."""
 
 import os
 import subprocess
@@ -51,7 +51,7 @@ def test_a_reader_that_went_away_is_no_traceback() -> None:
 
 
 def with_output(redirection: str, arguments: str) -> "subprocess.CompletedProcess[str]":
-    """One run whose standard output is what a shell makes of the redirection."""
+    """Run the program once with its standard output redirected by a shell."""
     script = f'exec "$0" -m proxy {arguments} {redirection}'
     return subprocess.run(["sh", "-c", script, sys.executable], cwd=ROOT, capture_output=True, check=False, text=True)
 

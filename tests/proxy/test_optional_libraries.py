@@ -1,4 +1,4 @@
-"""What to install for a library that is missing."""
+"""The installation hint for a library that is missing."""
 
 import logging
 import sys

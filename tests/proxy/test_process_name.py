@@ -9,7 +9,7 @@ from proxy.process_name import name_process
 
 
 class NamelessSystem:
-    """A C library without the calls of Linux."""
+    """A C library without Linux's functions."""
 
 
 def test_a_system_without_names_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

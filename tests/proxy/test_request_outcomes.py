@@ -1,4 +1,4 @@
-"""What few requests have in their record."""
+"""The fields that few requests have in their record."""
 
 from proxy.request_outcomes import STALL, GuardMarks, RefusingLimit
 from proxy.request_record import RequestRecord

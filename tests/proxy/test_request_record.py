@@ -1,4 +1,4 @@
-"""What is told of a request follows from what was noted."""
+"""The reported facts of a request follow from the noted ones."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Timers ring in order and in time, whatever is set and dropped, and those that are dropped take no memory."""
+"""Timers ring in order and on time, whatever is set and dropped, and dropped timers take no memory."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ Step = tuple[float, float, bool]
 
 
 def rung(steps: Sequence[Step]) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
-    """Timers that are set at a time, for so many seconds later, some of which are dropped half way: which rang when,
-    and which should have."""
+    """Run timers that are set at a time, for a number of seconds later, some of which are dropped half way. Return
+    which rang when, and which should have rung when."""
     heard: list[tuple[int, float]] = []
     due: list[tuple[int, float]] = []
 
@@ -81,7 +81,7 @@ async def test_an_alarm_that_raises_leaves_the_others_ringing() -> None:
 
 
 class Request:
-    """Something that an alarm calls."""
+    """An object whose method a dropped alarm would call."""
 
     def end(self) -> None:
         raise AssertionError("dropped")

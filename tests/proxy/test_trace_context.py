@@ -1,4 +1,4 @@
-"""What travels in `traceparent` and `tracestate`, from whoever sends it."""
+"""The contents of `traceparent` and `tracestate`, from any sender."""
 
 import re
 

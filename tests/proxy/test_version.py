@@ -1,4 +1,4 @@
-"""The version is the distribution's."""
+"""The version equals the version of the installed distribution."""
 
 import tomllib
 from pathlib import Path

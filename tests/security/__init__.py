@@ -1,1 +1,1 @@
-"""Each threat of `SECURITY.md`, tried as an attacker would."""
+"""The threats of `SECURITY.md`, each tried as an attacker would."""

@@ -1,6 +1,6 @@
-"""Secrets that can be recognised wherever they turn up, and the search for them.
+"""Secrets that can be recognised in any output, and the search for them.
 
-Each is made of words, so that no code that knows what keys look like can hide it by accident.
+Each is made of words, so that no code that detects keys by their form can hide it by accident.
 """
 
 import base64
@@ -19,11 +19,11 @@ KINDS = (
     "wrong-admin-token",
     "client-header",
 )
-"""The kinds of secrets in a test's table and its requests."""
+"""The kinds of secrets in a test's configuration and its requests."""
 
 
 def canary(kind: str) -> str:
-    """The secret of one kind."""
+    """Return the secret of one kind."""
     return f"canary-{kind}-plum-quartz-violet"
 
 
@@ -31,20 +31,21 @@ CANARIES: Mapping[str, str] = {kind: canary(kind) for kind in KINDS}
 
 
 def forms(secret: str) -> Iterator[bytes]:
-    """A secret as it may have been written: as it is, its first half, percent-encoded, hexadecimal, in base64."""
+    """Yield the forms in which a secret may have been written: unchanged, its first half, percent-encoded,
+    hexadecimal, in base64."""
     plain = secret.encode()
     yield plain
     yield plain[: len(plain) // 2 + 4]
     yield quote(secret, safe="").replace("-", "%2D").encode()
     yield plain.hex().encode()
     for shift in range(3):
-        # Only whole groups of three bytes look the same whatever stands around them.
+        # Only complete groups of three bytes look the same in any context.
         aligned = plain[shift:]
         yield base64.b64encode(aligned[: len(aligned) // 3 * 3])
 
 
 def leaks(places: Mapping[str, str | bytes], canaries: Mapping[str, str] = CANARIES) -> list[str]:
-    """Which secret was found where, as `place: secret ...what stands around it`."""
+    """Return each secret that was found and where, as `place: secret ...context`."""
     found = []
     for place, content in places.items():
         data = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content

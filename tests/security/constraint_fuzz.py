@@ -1,7 +1,7 @@
 """Random schemas and patterns of the kinds that freeze validators: names, dynamic references, nested counts, classes,
-look-around; each with an answer. The same seed gives the same cases.
+look-around; each with a response to check. The same seed gives the same cases.
 
-`python -m tests.security.constraint_fuzz [CASES] [SEED]` runs them and prints what they took.
+`python -m tests.security.constraint_fuzz [CASES] [SEED]` runs them and prints their cost.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ DRAFTS: Sequence[str] = (
 
 @dataclass(frozen=True, slots=True)
 class FuzzCase:
-    """One constraint, and the answer that is held against it."""
+    """One constraint, and the response that is checked against it."""
 
     guided: Guided
     answer: str
@@ -63,7 +63,7 @@ class CaseCost:
 
 
 def pattern(draw: Random, depth: int = 0) -> str:
-    """A pattern, well-formed or not."""
+    """Return a pattern, well-formed or not."""
     parts = []
     for _ in range(draw.randint(1, 5)):
         part = draw.choice(ATOMS)
@@ -78,7 +78,7 @@ def pattern(draw: Random, depth: int = 0) -> str:
 
 @lru_cache(maxsize=1)
 def pool() -> tuple[str, ...]:
-    """Patterns to choose from, nine in ten of them well-formed: most that are drawn are not."""
+    """Return a pool of patterns, nine in ten of them well-formed. Of random patterns, most are not."""
     draw = Random(0)
     found: list[str] = []
     while len(found) < 400:
@@ -93,7 +93,7 @@ def pool() -> tuple[str, ...]:
 
 
 def schema(draw: Random) -> JsonObject:
-    """A schema of named definitions that refer to one another."""
+    """Return a schema of named definitions that refer to one another."""
     count = draw.choice((1, 3, 10, 60))
     definitions: JsonObject = {}
     draft = draw.choice(("", "", *DRAFTS))
@@ -108,7 +108,7 @@ def schema(draw: Random) -> JsonObject:
 
 
 def _reference(draw: Random, at: int, count: int) -> JsonObject:
-    # Mostly onwards, as chains that double at each step go; sometimes anywhere.
+    # Mostly forward references, as in chains that double at each step; sometimes any.
     to = min(at + 1, count - 1) if draw.random() < 0.8 else draw.randrange(count)
     where = draw.choice((f"#a{to}", f"#/$defs/d{to}", "#", f"#a{to}"))
     return {draw.choice(REFERRING) if draw.random() < 0.3 else "$ref": where}
@@ -142,7 +142,7 @@ def _child(draw: Random, at: int, count: int, depth: int) -> JsonValue:
 
 
 def answer(draw: Random) -> str:
-    """A text that goes deep, or wide, or is a word."""
+    """Return a response text that is deep, or wide, or a word."""
     match draw.randrange(4):
         case 0:
             depth = draw.choice((5, 60, 200, 900))
@@ -157,7 +157,7 @@ def answer(draw: Random) -> str:
 
 
 def cases(count: int, seed: int) -> Iterator[FuzzCase]:
-    """So many of them."""
+    """Yield `count` cases."""
     draw = Random(seed)
     for _ in range(count):
         guided = Guided("regex", draw.choice(pool())) if draw.random() < 0.3 else Guided("json", schema(draw))
@@ -165,7 +165,7 @@ def cases(count: int, seed: int) -> Iterator[FuzzCase]:
 
 
 def read(guided: Guided) -> bool:
-    """Do what a surface and the dialects do with a constraint on the event loop; return whether it would be sent on."""
+    """Handle a constraint as a surface and the dialects do on the event loop. Return whether it would be forwarded."""
     match guided.value:
         case dict(found):
             if first_invalid_keyword(found) is not None or schema_problem(found) is not None:
@@ -192,7 +192,7 @@ def _quietly(work: Callable[[], object]) -> None:
 
 
 async def run(checks: AnswerChecks, case: FuzzCase) -> CaseCost:
-    """Take a case through all that the gateway does with it."""
+    """Take a case through all steps of the gateway."""
     before = time.thread_time()
     sent = read(case.guided)
     check = None
@@ -215,7 +215,7 @@ async def run(checks: AnswerChecks, case: FuzzCase) -> CaseCost:
 
 
 def resident() -> int:
-    """Bytes of this process that are in memory."""
+    """Return the bytes of this process in memory."""
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * 4096
 
 

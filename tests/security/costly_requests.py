@@ -1,6 +1,6 @@
-"""Requests made to cost the gateway as much CPU time, memory or stack as one request can. Pure values.
+"""Requests that cost the gateway as much CPU time, memory or stack as one request can. Pure values.
 
-Every model of the table answers with whatever its name says: `vllm/nested-200` with arrays within arrays, and so on.
+The name of every model in the configuration selects its response: `vllm/nested-200` returns nested arrays, and so on.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,31 +42,31 @@ ANSWERS: Mapping[str, Callable[[], str]] = {
     "leaves": lambda: orjson.dumps(["a" * 8_000 + "!"] * 100).decode(),
     "objects": lambda: orjson.dumps([{"a": at} for at in range(60_000)]).decode(),
 }
-"""The answer of a model, by its name."""
+"""The response of a model, by its name."""
 
 
 @dataclass(frozen=True, slots=True)
 class CostlyRequest:
-    """One request; `body` is made when it is wanted."""
+    """One request. `body` is a function, which makes the body when it is needed."""
 
     path: str
     body: Callable[[], bytes]
 
 
 def guided(model: str, schema: JsonObject) -> CostlyRequest:
-    """A completion under a schema."""
+    """Return a completion under a schema."""
     body = {"model": model, "prompt": "p", "guided_json": schema}
     return CostlyRequest("/v1/completions", lambda: orjson.dumps(body))
 
 
 def chat(model: str, **members: JsonValue) -> CostlyRequest:
-    """A conversation of one message."""
+    """Return a conversation of one message."""
     body = {"model": model, "messages": [{"role": "user", "content": "p"}], **members}
     return CostlyRequest("/v1/chat/completions", lambda: orjson.dumps(body))
 
 
 def text(model: str, **members: JsonValue) -> CostlyRequest:
-    """A plain completion."""
+    """Return a plain completion."""
     return CostlyRequest("/v1/completions", lambda: orjson.dumps({"model": model, "prompt": "p", **members}))
 
 
@@ -126,4 +126,4 @@ COSTLY_REQUESTS: Mapping[str, CostlyRequest] = {
     ),
     "05 a body of the most elements": chat("openai/empty", metadata={"a": [[]] * 190_000}),
 }
-"""By the number of the threat and what it is."""
+"""The requests, by the number of the threat and a description."""

@@ -1,4 +1,4 @@
-"""A vendor that repeats everything it was sent, in every way an answer can."""
+"""A vendor that returns everything it received, in every form of a response."""
 
 from collections.abc import Callable, Mapping
 
@@ -9,13 +9,13 @@ from tests.support.vendor_script import Behaviour, Received, Rst, Script, Send
 
 
 def said(request: Received) -> str:
-    """Everything that was sent: the head, then the body."""
+    """Return everything that was sent: the head, then the body."""
     lines = [f"{name}: {value}" for name, value in request.headers]
     return f"{request.target} {'; '.join(lines)} {request.body.decode('latin-1')}"
 
 
 def headers(request: Received) -> list[tuple[str, str]]:
-    """Return it as headers of an answer, some of them ones that clients know from the vendors."""
+    """Return it as headers of a response, some of them headers that clients know from the vendors."""
     echoed = [(f"x-echo-{number}", value) for number, (_, value) in enumerate(request.headers)]
     key = next((value for name, value in request.headers if name.lower() in ("authorization", "x-api-key")), "none")
     named = (
@@ -35,78 +35,78 @@ def headers(request: Received) -> list[tuple[str, str]]:
 
 
 def error(request: Received) -> JsonObject:
-    """An error of OpenAI's with all of it in every member."""
+    """Return an error in OpenAI's format with all of it in every field."""
     text = said(request)
     return {"error": {"message": text, "type": text, "code": text, "param": text}}
 
 
 def with_status(status: int) -> Behaviour:
-    """A status with such an error."""
+    """Return a status with such an error."""
     return lambda request: json_answer(status, error(request), headers(request))
 
 
 def padded(size: int) -> Behaviour:
-    """A 400 whose text is so long before the key that it is cut within."""
+    """Return a 400 whose text before the key is so long that it is truncated within the key."""
     return lambda request: json_answer(400, {"error": {"message": "x" * size + " " + keys(request)}})
 
 
 def keys(request: Received) -> str:
-    """Return everything that looks like the credential, bare."""
+    """Return all parts that look like the credential, without any text around them."""
     values = [value for name, value in request.headers if name.lower() in ("authorization", "x-api-key", "x-account")]
     return ",".join(value.removeprefix("Bearer ") for value in values)
 
 
 def page(request: Received) -> Script:
-    """A proxy's page in HTML."""
+    """Return a proxy's page in HTML."""
     return body_answer(502, f"<html>{said(request)}</html>".encode(), [("content-type", "text/html")])
 
 
 def nonsense(request: Received) -> Script:
-    """A 200 that is no JSON."""
+    """Return a 200 that is not JSON."""
     return body_answer(200, said(request).encode(), headers(request))
 
 
 def good(request: Received) -> Script:
-    """A good answer under talkative headers."""
+    """Return a good response under headers that repeat the request."""
     return json_answer(200, openai_wire.completion("good"), headers(request))
 
 
 def frames(request: Received) -> list[bytes]:
-    """The first text of a stream, and an error within."""
+    """Return the first text of a stream, and an error event after it."""
     start = openai_wire.completion_frames(["a"])[:1]
     broken: JsonValue = error(request)
     return [*start, *data_frames(broken)]
 
 
 def error_within(request: Received) -> Script:
-    """A stream that begins and then says an error."""
+    """Return a stream that begins and then contains an error."""
     return sse_answer(frames(request), headers=headers(request))
 
 
 def error_first(request: Received) -> Script:
-    """A stream that is nothing but an error."""
+    """Return a stream of only an error."""
     return sse_answer(frames(request)[1:], headers=headers(request))
 
 
 def not_a_frame(request: Received) -> Script:
-    """A stream of something else."""
+    """Return a stream of another format."""
     return sse_answer([b"data: " + said(request).encode() + b"\n\n"])
 
 
 def broken_off(request: Received) -> Script:
-    """A stream that breaks off within the error."""
+    """Return a stream that breaks off within the error."""
     whole = b"".join(frames(request))
     start = head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")])
     return (Send(start), Send(chunk(whole[:-10])), Rst())
 
 
 def bad_head(request: Received) -> Script:
-    """No HTTP."""
+    """Return bytes that are not HTTP."""
     return (Send(b"HTTP/1.1 abc " + keys(request).encode() + b"\r\nx y\r\n\r\n"),)
 
 
 def bad_chunks(request: Received) -> Script:
-    """A body whose framing makes no sense."""
+    """Return a body with invalid framing."""
     start = head(200, [("content-type", "application/json"), ("transfer-encoding", "chunked")])
     return (Send(start), Send(keys(request).encode() + b"\r\n"), Send(LAST_CHUNK))
 
@@ -124,4 +124,4 @@ WAYS: Mapping[str, Callable[[Received], Script] | Behaviour] = {
     "a bad head": bad_head,
     "bad chunks": bad_chunks,
 }
-"""The ways in which a vendor may repeat what it was sent."""
+"""The ways in which a vendor may repeat the request."""

@@ -22,7 +22,7 @@ _PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\\n]+)", re.MULTILINE)
 
 
 class Floor(BaseModel):
-    """The least version of a package, and the advisories that each version closed."""
+    """The minimum version of a package, and the advisories that each version closed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -31,12 +31,12 @@ class Floor(BaseModel):
 
 
 def load() -> Mapping[str, Floor]:
-    """Package to floor."""
+    """Return the minimum of each package."""
     return TypeAdapter(dict[str, Floor]).validate_python(yaml.safe_load(FLOORS.read_text("utf-8")))
 
 
 def release(version: str) -> tuple[int, ...]:
-    """The numbers of a version, to be compared. A pre-release counts as less than what it precedes."""
+    """Return the numbers of a version, for comparison. A pre-release counts as less than its release."""
     found = re.match(r"\d+(?:\.\d+)*", version)
     if found is None:
         raise ValueError(f"no version: {version}")
@@ -46,7 +46,8 @@ def release(version: str) -> tuple[int, ...]:
 
 
 def below(lock: str, floors: Mapping[str, Floor]) -> list[str]:
-    """Every pin of a lock's text that is under its floor, with what is open there. Raises ValueError for no lock."""
+    """Return every pin of a lock that is below its minimum, with its open advisories. Raise ValueError if the text is
+    not a lock."""
     pins = _PIN.findall(lock)
     if not pins:
         raise ValueError("there is no pinned package in it")

@@ -1,4 +1,5 @@
-"""Forms to be read: a corpus of heads that readers read differently, and random forms of such pieces and good ones."""
+"""Forms for readers: a corpus of part heads that readers interpret differently, and random forms that combine such
+heads with good ones."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -103,7 +104,7 @@ _TYPES: Final = (
 
 
 def corpus() -> Iterator[SentForm]:
-    """Yield a form for each nasty head, alone, before and after a good part."""
+    """Yield a form for each bad head: alone, before a good part, and after one."""
     good = b'Content-Disposition: form-data; name="prompt"'
     for head in NASTY:
         for heads in ((head,), (head, good), (good, head)):

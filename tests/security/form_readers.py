@@ -1,4 +1,5 @@
-"""Readers of forms: the gateway's, with what it sends on, and those of the frameworks that engines are made with."""
+"""Readers of forms: the gateway's, with the form that it forwards, and the readers of the frameworks that engines
+use."""
 
 import asyncio
 import base64
@@ -24,7 +25,7 @@ MODEL = "the-vendor-s"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part as a reader sees it. `filename` is None for a field that is no file."""
+    """A part as a reader returns it. `filename` is `None` for a field that is not a file."""
 
     name: str | None
     filename: str | None
@@ -32,12 +33,12 @@ class Part:
 
 
 Reader = Callable[[SentForm], list[Part]]
-"""Returns the parts of a form, or raises ValueError for one that it does not take."""
+"""A function that returns the parts of a form, or raises ValueError for a form that it rejects."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The parts that the gateway has read, the texts that it judges, and the form that it sends."""
+    """The parts that the gateway has read, the texts that it judges, and the form that it forwards."""
 
     parts: list[Part]
     texts: dict[str, list[str]]
@@ -45,7 +46,7 @@ class Judged:
 
 
 async def judge(form: SentForm, cuts: list[int]) -> Judged:
-    """Return what the gateway makes of a form that comes in pieces. Raises GatewayError and BadHead."""
+    """Return the gateway's result for a form that arrives in chunks. Raise GatewayError and BadHead."""
     boundary = boundary_of(form.content_type)
     assert boundary is not None
     marks = [0, *sorted(min(cut, len(form.body)) for cut in cuts), len(form.body)]
@@ -98,7 +99,7 @@ def read_by_email(form: SentForm) -> list[Part]:
 
 
 def read_by_process(exchange: Callable[[str], str], form: SentForm) -> list[Part]:
-    """Read a form by a process that answers line by line. Raises ValueError with its error."""
+    """Read a form by a process that returns one line for each line. Raise ValueError with its error."""
     order = {"type": form.content_type, "body": base64.b64encode(form.body).decode()}
     answer = orjson.loads(exchange(orjson.dumps(order).decode()))
     if "error" in answer:

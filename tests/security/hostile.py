@@ -1,5 +1,5 @@
-"""Requests made to move an upstream call: names, members and headers that parsers, proxies and gateways have fallen
-for. The same seed draws the same requests."""
+"""Requests that try to change an upstream call: names, fields and headers that have misled parsers, proxies and
+gateways. The same seed gives the same requests."""
 
 from collections.abc import Sequence
 from random import Random
@@ -17,7 +17,7 @@ PIECES: Sequence[str] = (
     *("{{7*7}}", "*", "~", "'", '"', "<", "|", "\U0001f600", "default", "models", "gpt-4o", "owner"),
     *("deployments", "a", "b", "version", ":generateContent", "invoke", "latest"),
 )
-"""Pieces of model names."""
+"""Parts of model names."""
 
 NAMES: Sequence[str] = (
     *("base_url", "api_base", "api_key", "url", "headers", "extra_headers", "extra_body", "extra_query"),
@@ -30,7 +30,7 @@ NAMES: Sequence[str] = (
     *("__proto__", "__class__", "constructor", "top_a", "min_tokens", "provider", "transforms", "safe_prompt"),
     *("inputs"),
 )
-"""Members of bodies that some gateway or server has acted on."""
+"""Fields of bodies that some gateway or server has acted on."""
 
 HEADERS: Sequence[str] = (
     *("Host", "host", "Authorization", "authorization", "x-api-key", "api-key", "X-Goog-Api-Key"),
@@ -47,7 +47,7 @@ VALUES: Sequence[JsonValue] = (
     *(f"http://{EVIL}", f"https://{EVIL}/v1", EVIL, f"//{EVIL}", "sk-of-the-attacker", f"Bearer {EVIL}", "../../admin"),
     *("", "x", "a\r\nHost: evil", "\u2028", 0, 1, -1, True, 1.5, None),
 )
-"""Values of the members, unless they hold more members."""
+"""Values of the fields, unless they contain further fields."""
 
 
 STEPS: Sequence[str] = (
@@ -63,21 +63,21 @@ STEPS: Sequence[str] = (
     "a//b",
     "%2e%2e/a",
 )
-"""Whole names that would be steps of a path."""
+"""Complete names that would be steps of a path."""
 
 HARMLESS: Sequence[str] = ("anthropic-beta", "traceparent", "x-trace-id", "baggage", "x-smg-routing-key")
-"""Names of headers that may pass."""
+"""Names of headers that may be forwarded."""
 
 
 def name_of_model(draw: Random) -> str:
-    """Return what may follow the vendor in a model's name."""
+    """Return a text that may follow the vendor in a model's name."""
     if draw.random() < 0.2:
         return draw.choice(STEPS)
     return "".join(draw.choice(PIECES) for _ in range(draw.randint(1, 5)))
 
 
 def value(draw: Random, depth: int) -> JsonValue:
-    """A value with hostile members down to a depth."""
+    """Return a value with hostile fields down to a depth."""
     kind = draw.random() if depth else 1.0
     if kind < 0.35:
         return {draw.choice(NAMES): value(draw, depth - 1) for _ in range(draw.randint(1, 3))}
@@ -87,19 +87,20 @@ def value(draw: Random, depth: int) -> JsonValue:
 
 
 def members(draw: Random, names: Sequence[str]) -> JsonObject:
-    """One to three hostile members."""
+    """Return one to three hostile fields."""
     return {draw.choice(names): value(draw, draw.randint(0, 4)) for _ in range(draw.randint(1, 3))}
 
 
 def headers(draw: Random) -> JsonObject:
-    """One to three headers. Half the time none is hostile by its name: what their values hold may then pass."""
+    """Return one to three headers. Half the time none has a hostile name: their values may then be forwarded."""
     names = HARMLESS if draw.random() < 0.5 else HEADERS
     return {draw.choice(names): str(draw.choice(VALUES)) for _ in range(draw.randint(1, 3))}
 
 
 def body(draw: Random, models: Sequence[str], generic: JsonObject) -> JsonObject:
-    """A request with some of everything, most of which a surface refuses; `models` are names the table knows, and
-    `generic` is what makes it a request. A name with a star at its end is filled in."""
+    """Return a request with a mixture of hostile parts, most of which a surface refuses. `models` are names in the
+    configuration. `generic` contains the fields that make it a valid request. A model name that ends with a star is
+    completed."""
     model = draw.choice(models)
     if model.endswith("*"):
         model = model[:-1] + name_of_model(draw)

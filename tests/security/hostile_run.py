@@ -1,4 +1,4 @@
-"""Costly requests to a real gateway beside a light client: their cost, and their effect on it."""
+"""Costly requests to a real gateway beside a light client: their cost, and their effect on the light client."""
 
 import asyncio
 import json
@@ -23,12 +23,12 @@ IDLE = 1.0
 """Seconds for which the light client is alone."""
 
 AFTER = 0.2
-"""Seconds for which it goes on after an attack has ended."""
+"""Seconds for which the light client continues after an attack has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Felt:
-    """The light client's view: milliseconds of each answer, those of CPU time that the gateway took meanwhile, and
+    """The light client's view: milliseconds of each response, milliseconds of the gateway's CPU time meanwhile, and
     statuses."""
 
     took: Sequence[float]
@@ -37,25 +37,25 @@ class Felt:
 
     @property
     def worst(self) -> float:
-        """Milliseconds of the slowest answer."""
+        """Return the milliseconds of the slowest response."""
         return max(self.took)
 
     @property
     def stalled(self) -> float:
-        """Milliseconds for which the gateway's work held up an answer at most: what else the machine does makes answers
-        slower, and no work."""
+        """Return the most milliseconds for which the gateway's own work delayed a response. Other work on the machine
+        slows responses down without using the gateway's CPU time."""
         return max(map(min, self.took, self.worked))
 
     @property
     def hurt(self) -> int:
-        """Answers that were no 200."""
+        """Return the responses that were not 200."""
         return sum(status != 200 for status in self.statuses)
 
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """One costly request: its status, 0 without an answer, the seconds of CPU time that the gateway took for it, and
-    what a light client felt meanwhile."""
+    """One costly request: its status (0 without a response), the seconds of the gateway's CPU time for it, and the
+    light client's view meanwhile."""
 
     name: str
     status: int
@@ -65,8 +65,8 @@ class Attack:
 
 @dataclass(frozen=True, slots=True)
 class HostileRun:
-    """The whole run. `idle` is the light client's view alone, `kept` the bytes that the gateway holds more at rest
-    after it than before, `alive` whether its process is the one that was started."""
+    """The whole run. `idle` is the view of the light client without attacks, `kept` the bytes that the gateway holds at
+    rest after the run beyond those before it, `alive` whether its process is still the one that was started."""
 
     idle: Felt
     attacks: Sequence[Attack]
@@ -75,11 +75,11 @@ class HostileRun:
 
     @property
     def worst(self) -> Attack:
-        """The one that a light client felt most."""
+        """Return the attack with the largest effect on the light client."""
         return max(self.attacks, key=lambda attack: attack.felt.worst)
 
     def of(self, number: str) -> Sequence[Attack]:
-        """Those of a threat."""
+        """Return the attacks of a threat."""
         return [attack for attack in self.attacks if attack.name.startswith(number)]
 
 
@@ -91,7 +91,7 @@ async def hostile_run(folder: Path) -> HostileRun:
             port = port_of(gateway.url)
             idle = await _alone(gateway)
             for _ in range(3):
-                await _sent(port, COSTLY_REQUESTS["06 unique items"])  # what a first check loads is no leak
+                await _sent(port, COSTLY_REQUESTS["06 unique items"])  # no leak: objects of the first check
             before = _resident(gateway.process.pid)
             attacks = [await _attack(gateway, name, each) for name, each in COSTLY_REQUESTS.items() for _ in range(2)]
             alive = gateway.process.poll() is None
@@ -149,7 +149,8 @@ async def _light_client(gateway: RunningGateway) -> AsyncIterator[list[Felt]]:
 
 
 def _vendor(received: Received) -> Script:
-    """Answer as the model's name says, in the form of the OpenAI family; nothing is told of the engine itself."""
+    """Respond as the model's name demands, in the OpenAI family's format. The vendor reveals nothing about its
+    engine."""
     if not received.body:
         return json_answer(404, {})
     sent = received.json()

@@ -1,6 +1,6 @@
-"""A client that sends a light request every few milliseconds and notes how long each takes, and how much CPU time the
-gateway took meanwhile: what others feel of an attack. Run as a process of its own, so that the attacker's work in the
-test's process does not slow it down.
+"""A client that sends a light request every few milliseconds. It records how long each takes, and the gateway's CPU
+time meanwhile: the effect of an attack on other clients. It runs as a process of its own, so that the attacker's work
+in the test's process does not slow it down.
 
 `python -m tests.security.light_client PORT PID` prints a line `begun`, and when standard input ends the milliseconds of
 both and the statuses as JSON.

@@ -1,4 +1,4 @@
-"""Answers of vendors with a mark in every place that takes a string, whole and streamed."""
+"""Responses of vendors with a mark in every string, non-streaming and streamed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from tests.support.vendor_script import Script
 
 @dataclass(frozen=True, slots=True)
 class MarkedAnswer:
-    """An answer, and a client's request for it."""
+    """A response, and a client's request for it."""
 
     path: str
     model: str
@@ -27,7 +27,8 @@ class MarkedAnswer:
 
 
 def answers(marks: Marks) -> Iterator[MarkedAnswer]:
-    """Yield an answer of each API that is shown as its vendor wrote it, and of OpenAI's, whole and in pieces."""
+    """Yield a response of each API that is returned in its vendor's format, and of OpenAI's API, non-streaming and
+    streamed."""
     chat: JsonObject = {"messages": [{"role": "user", "content": "hi"}]}
     bodies: dict[str, JsonObject] = {
         "/v1/chat/completions": chat,
@@ -81,7 +82,7 @@ def _chat(marks: Marks) -> JsonObject:
 
 
 def _streamed(marks: Marks) -> list[bytes]:
-    """Each string that clients join is cut, with other content between."""
+    """Cut each string that clients join, with other content between the parts."""
     head: JsonObject = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     whole = _said(marks)
     call = whole.pop("tool_calls")

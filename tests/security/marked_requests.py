@@ -1,7 +1,7 @@
-"""Requests with a mark in every place of every surface that takes a string: the marks tell which of them a guard saw,
-and which of them a vendor got.
+"""Requests with a mark in every string of every surface. The marks show which strings a guard saw, and which of them a
+vendor received.
 
-A mark is prose, with a blank, and half of them begin with `data:`. A token is a mark without a blank, as ids are.
+A mark is prose with a space, and half of them begin with `data:`. A token is a mark without a space, like an id.
 """
 
 import re
@@ -23,12 +23,12 @@ KEYS: Final = (
     *("data", "name", "format", "detail", "status", "voice", "required", "$ref", "ttl", "role", "type", "id"),
     *("signature", "media_type", "file_id", "url", "image_url", "file_data", "call_id", "encrypted_content", "text"),
 )
-"""Keys that guards once did not look under, wherever they stood, and keys of media."""
+"""Keys whose values guards once did not inspect, at any depth, and keys of media."""
 
 
 @dataclass(slots=True)
 class Marks:
-    """Makes marks. `places` says where each token stands."""
+    """A source of marks. `places` describes the position of each token."""
 
     count: int = 0
     places: dict[str, str] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Marks:
         return f"{'data: ' if self.count % 2 else ''}mark-{self.count}- 123-45-6789"
 
     def encoded(self) -> str:
-        """A mark that can be read as base64."""
+        """Return a mark that can be read as base64."""
         self.count += 1
         text = f"mark-{self.count}-"
         return text + "x" * (-len(text) % 4)
@@ -49,18 +49,18 @@ class Marks:
         return f"token-{self.count}-x"
 
     def object(self) -> JsonObject:
-        """An object with marks under every key of KEYS, deep, in lists, and as a key."""
+        """Return an object with marks under every key of KEYS, nested, in lists, and as a key."""
         found: JsonObject = {key: self.mark() for key in KEYS}
         listed: JsonValue = [self.mark(), {key: [self.mark()] for key in KEYS}]
         return {**found, "other": self.mark(), self.mark(): 1, "deep": {"list": listed}}
 
 
 SEEN: list[str] = []
-"""What the recorder saw."""
+"""The strings that the recorder saw."""
 
 
 class Recorder:
-    """A guard that keeps all that it sees."""
+    """A guard that records everything that it sees."""
 
     api_version = 1
 
@@ -77,7 +77,7 @@ RECORDER: Final = f'{{use: "{__name__}:Recorder"}}'
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A request, and what is marked in it."""
+    """A request, and its marks."""
 
     path: str
     body: JsonObject | bytes
@@ -100,7 +100,7 @@ _TASK_FIELDS: Final = (
 
 
 def _fields() -> Iterator[tuple[str, JsonObject, Sequence[str]]]:
-    """Yield each path of a surface with a body that it takes, and its fields."""
+    """Yield each path of a surface with a body that it accepts, and its fields."""
     chat: JsonObject = {"messages": [{"role": "user", "content": "hi"}]}
     for path, operation, body in (
         ("/v1/completions", Operation.COMPLETIONS, {"prompt": "hi"}),
@@ -119,7 +119,7 @@ def _fields() -> Iterator[tuple[str, JsonObject, Sequence[str]]]:
 
 
 def each_field(marks: Marks) -> Iterator[Marked]:
-    """Yield a request for each field of each surface, and each of four forms of its value."""
+    """Yield a request for each field of each surface, and for each of four forms of its value."""
     for path, body, names in _fields():
         for name in names:
             if name == "model":
@@ -216,7 +216,8 @@ def _items(marks: Marks) -> Iterator[JsonObject]:
 
 
 def each_place(marks: Marks) -> Iterator[Marked]:
-    """Yield requests with marks in what fields hold: messages, blocks, items, tools, schemas, forms and headers."""
+    """Yield requests with marks in the contents of fields: messages, blocks, items, tools, schemas, forms and
+    headers."""
     hi: JsonObject = {"role": "user", "content": "hi"}
     for message in _chat_messages(marks):
         yield Marked("/v1/chat/completions", {"messages": [hi, message]}, "messages")

@@ -16,7 +16,7 @@ from tests.security.floor import ROOT
 
 LOCK = "requirements.lock"
 OURS = "dragoman (pyproject.toml)"
-"""The origin that a lock gives for the packages that we require ourselves, all of them needed at run time."""
+"""The origin in a lock for the packages that we require ourselves. All of them are needed at run time."""
 
 _ENTRY = re.compile(r"^(\S+)==([^ ;\\\n]+)(?: ; ([^\\\n]+?))? *\\?\n((?:    .*\n)+)", re.MULTILINE)
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
@@ -25,7 +25,8 @@ _VIA = re.compile(r"^    # +(?:via )?(\S.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One distribution of a lock: where it is needed (an environment marker), its files' SHA-256, and who needs it."""
+    """One distribution of a lock: the environment marker that requires it, its files' SHA-256, and the packages that
+    require it."""
 
     name: str
     version: str
@@ -35,12 +36,12 @@ class Entry:
 
     @property
     def purl(self) -> str:
-        """Return the package URL, which is its name in the list."""
+        """Return the package URL, which identifies it in the list."""
         return f"pkg:pypi/{self.name}@{self.version}"
 
 
 def entries(lock: str) -> tuple[Entry, ...]:
-    """The distributions of a lock's text, in its order. Raises ValueError for one that pins nothing, or pins something
+    """Return the distributions of a lock's text, in its order. Raise ValueError for a lock without pins, or with a pin
     without a hash."""
     found = tuple(
         Entry(name, version, marker, tuple(sorted(_HASH.findall(rest))), needed_by(rest))
@@ -52,12 +53,12 @@ def entries(lock: str) -> tuple[Entry, ...]:
 
 
 def needed_by(rest: str) -> tuple[str, ...]:
-    """The names in an entry's comment."""
+    """Return the names in an entry's comment."""
     return tuple(name for name in _VIA.findall(rest) if name != "via")
 
 
 def at_run_time(found: Iterable[Entry]) -> frozenset[str]:
-    """The names of those that the program needs; the others only build it."""
+    """Return the names of the distributions that the program needs. The others are only for building it."""
     reached, grew = {OURS}, True
     while grew:
         more = {entry.name for entry in found if reached & {*entry.needed_by}}
@@ -67,7 +68,7 @@ def at_run_time(found: Iterable[Entry]) -> frozenset[str]:
 
 
 def bill(lock: str) -> dict[str, object]:
-    """The list of a lock's text. Without a time, and with a serial number made of the content."""
+    """Return the list of a lock's text. It has no time, and its serial number is derived from the content."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     found = entries(lock)
     needed = at_run_time(found)
@@ -103,7 +104,8 @@ def _needs(name: str, found: Iterable[Entry]) -> list[str]:
 
 
 def _component(entry: Entry, scope: str) -> Mapping[str, object]:
-    # A lock has a hash for each file of a release, of which an installation takes one, so they are not the component's.
+    # A lock has a hash for each file of a release. An installation uses one of the files, so the hashes do not belong
+    # to the component.
     files = {
         "type": "distribution",
         "url": f"https://pypi.org/project/{entry.name}/{entry.version}/",

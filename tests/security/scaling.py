@@ -1,4 +1,4 @@
-"""Requests that are large along one axis at a time, and what is parsed of them and prepared."""
+"""Requests that are large along one axis at a time, and how they are parsed and prepared."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ TEXT_FILE = "data:text/plain;base64,aGk="
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One way in which a request grows: `build` gives the members that it adds at a size, `size` is the smaller of the
-    two that are compared."""
+    """One axis along which a request grows. `build` returns the fields that it adds at a size. `size` is the smaller of
+    the two compared sizes."""
 
     name: str
     build: Build
@@ -37,7 +37,7 @@ def _chat(*messages: JsonValue) -> JsonObject:
 
 
 def foreign(number: int) -> str:
-    """A name that fits no vendor's pattern, and becomes the same as all others of its kind."""
+    """Return a name that matches no vendor's pattern, and is replaced by the same name as all others of its kind."""
     return chr(0x4E00 + number // 20000) + chr(0x4E00 + number % 20000)
 
 
@@ -126,7 +126,7 @@ AXES: tuple[Axis, ...] = (
     Axis("properties of a tool", _properties, 4000),
     Axis("calls", _called(_plain), 600),
     Axis("calls of foreign names", _called(foreign), 600),
-    # From 66,667 commas on, those outside the texts are counted; the two sizes are on one side of that.
+    # From 66,667 commas on, the commas outside of texts are counted. Both sizes are on the same side of that.
     Axis("arguments of a call", _arguments, 16_000),
     Axis("the id of a call", _call_id, 200_000),
     Axis("logit_bias", lambda n: {"logit_bias": {str(number): 1 for number in range(n)}}, 8000),
@@ -141,13 +141,13 @@ AXES: tuple[Axis, ...] = (
     Axis("image markers", lambda n: {"prompt": "<image>" * n, "images": [IMAGE] * n}, 5000, chat=False),
     Axis("a suffix", lambda n: {"suffix": "x" * n}, 250_000, chat=False),
 )
-"""Everything that a client can make large, outside the constraints."""
+"""Everything that a client can make large, apart from the constraints."""
 
 _BASE: Mapping[bool, JsonObject] = {True: {"messages": [{"role": "user", "content": "x"}]}, False: {"prompt": "x"}}
 
 
 def body_of(axis: Axis, size: int) -> bytes:
-    """A request's body."""
+    """Return a request's body."""
     return orjson.dumps({"model": "v/m", "max_tokens": 8, **_BASE[axis.chat], **axis.build(size)})
 
 
@@ -156,8 +156,8 @@ def parsed(axis: Axis, body: bytes) -> UnifiedRequest:
 
 
 def targets() -> dict[str, Target]:
-    """Return a deployment for each dialect, and for each rewriting of messages that some profile has; by the
-    profile's name."""
+    """Return a deployment for each dialect, and for each rewriting of messages that some profile has, by the profile's
+    name."""
     found: dict[str, Target] = {}
     covered: set[str] = set()
     for profile in load_profiles().values():
@@ -169,7 +169,8 @@ def targets() -> dict[str, Target]:
 
 
 def prepared(request: UnifiedRequest, target: Target) -> int:
-    """Return how many calls a request becomes without what the target refuses; 0 for one that is refused."""
+    """Return how many calls a request becomes, without the fields that the target refuses. Return 0 if the request is
+    refused."""
     try:
         return len(plan_calls(request, target, "drop").calls)
     except Refusal:

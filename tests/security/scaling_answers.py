@@ -1,4 +1,4 @@
-"""Everything that a vendor can make large in its answer, and the cost of reading it."""
+"""Everything that a vendor can make large in its response, and the cost of reading it."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ Work = Callable[[], object]
 
 
 def decode(sent: UpstreamRequest, pieces: Iterable[bytes]) -> int:
-    """The events of a stream, counted; one that makes no sense ends it."""
+    """Return the number of events in a stream. An invalid event ends it."""
     decoder = sent.target.dialect.stream(sent)
     events = 0
     try:
@@ -40,12 +40,13 @@ def decode(sent: UpstreamRequest, pieces: Iterable[bytes]) -> int:
 
 
 def cut(whole: bytes, size: int) -> list[bytes]:
-    """The bytes in pieces."""
+    """Return the bytes in parts of `size` bytes."""
     return [whole[start : start + size] for start in range(0, len(whole), size)]
 
 
 def stream_work(name: str, form: str, size: int) -> Work:
-    """To decode a stream of so many pieces of text, as they come, all at once or byte by byte."""
+    """Return the work of decoding a stream of `size` text chunks: in the vendor's reads, all at once or byte by
+    byte."""
     stream = STREAMS[name]
     sent, pieces = stream.sent(), stream.write(words(size))
     whole = b"".join(pieces)
@@ -55,7 +56,7 @@ def stream_work(name: str, form: str, size: int) -> Work:
 
 @dataclass(frozen=True, slots=True)
 class Flood:
-    """Bytes of a vendor in one shape: `work` makes what is to be done at a size, `size` is the smaller one."""
+    """Bytes of a vendor in one shape. `work` returns the work at a size, `size` is the smaller size."""
 
     name: str
     work: Callable[[int], Work]
@@ -122,7 +123,7 @@ def _gemini_bare_in_bytes(count: int) -> Work:
 
 
 def _sglang_new_only(scored: bool) -> Callable[[int], Work]:
-    """Events of a server that sends only what is new, and counts tokens."""
+    """Return events of a server that sends only new text, and counts tokens."""
 
     def make(count: int) -> Work:
         def event(number: int) -> bytes:
@@ -146,7 +147,7 @@ def _watsonx_tokens(count: int) -> Work:
 
 
 def _stops(stop: Callable[[int], str], piece: str) -> Callable[[int], Work]:
-    """Chunks that are, for long, the beginning of a stop."""
+    """Return chunks that are, for a long time, the beginning of a stop sequence."""
 
     def make(count: int) -> Work:
         def work() -> None:
@@ -161,7 +162,7 @@ def _stops(stop: Callable[[int], str], piece: str) -> Callable[[int], Work]:
 
 
 def _scored_stops(count: int) -> Work:
-    """One chunk with all the tokens, which then leave one by one."""
+    """Return one chunk with all the tokens, which then leave one by one."""
     tokens = tuple([TokenLogprob("a", -1.0, (97,)) for _ in range(count)])
     first = Chunk(text="a" * count, logprobs=ContentLogprobs(tokens))
 
@@ -186,7 +187,7 @@ def _gathered(count: int) -> Work:
 
 
 def _framed(make: Callable[[], SSEParser | NDJSONParser], unit: bytes, size: int) -> Callable[[int], Work]:
-    """A framing fed with many of a unit, in pieces of a size."""
+    """Return the work of a frame parser that is fed with many of a unit, in reads of a size."""
 
     def work(count: int) -> Work:
         pieces = cut(unit * count, size)

@@ -1,5 +1,5 @@
-"""Reads forms as FastAPI does, with Starlette and python-multipart: a JSON line of a Content-Type and a body in, a JSON
-line of the parts or the error out. Runs in an environment that has both; see `form_readers`."""
+"""Reads forms as FastAPI does, with Starlette and python-multipart. It reads JSON lines of a Content-Type and a body,
+and writes JSON lines of the parts or the error. It runs in an environment that has both; see `form_readers`."""
 
 import asyncio
 import base64

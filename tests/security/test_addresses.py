@@ -1,4 +1,4 @@
-"""Addresses that only look public: a vendor's name that leads to one is not called, and no table may name one."""
+"""Addresses that only look public: a vendor whose name leads to one is not called, and no config file may name one."""
 
 import asyncio
 import socket
@@ -20,7 +20,7 @@ VENDORS = ("104.18.7.192", "8.8.8.8", "162.159.140.245", "1.0.0.1")
 
 
 def forms(inner: str) -> dict[str, str]:
-    """IPv6 addresses by which a network leads to an IPv4 address, by what the way is called."""
+    """Return IPv6 addresses by which a network leads to an IPv4 address, by the name of the mechanism."""
     bits = int(IPv4Address(inner))
     local = 0x0064_FF9B_0001 << 80
     return {
@@ -45,7 +45,7 @@ def test_threat_16_metadata_and_this_machine_are_refused_in_every_form_even_wher
 ) -> None:
     ways = {way: address for way, address in forms(inner).items() if (way, inner) != ("IPv4-mapped", "127.0.0.1")}
     if inner == "0.0.0.0":
-        # These are the unspecified address and the bare prefix: no reading of them is an address to call.
+        # The unspecified address and the bare prefix are not callable addresses under any interpretation.
         ways.pop("IPv4-compatible")
     assert {way: address for way, address in ways.items() if address_allowed(address, True)} == {}
     assert [url for url in ways.values() if url_fault(f"http://[{url}]/v1") is None] == []

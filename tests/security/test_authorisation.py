@@ -1,4 +1,5 @@
-"""Teams, names and fallbacks crossed: nobody gets a deployment that nobody granted, and nobody learns of its name."""
+"""Teams, names and fallbacks in all combinations: a request reaches only deployments that were granted, and learns no
+other name."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing_extensions import override
 from providers.target import Target
 from proxy.errors import GatewayError
 from proxy.routing.deployment_load import Idle
-from proxy.routing.resolve_model import nearest, plan, visible
+from proxy.routing.resolve_model import nearest, plan_for, visible
 from proxy.routing.snapshot import Snapshot, Team
 from proxy.surfaces.registry import SURFACES
 from tests.proxy.kit.tables import digest_of, snapshot
@@ -72,7 +73,7 @@ GIVES: Mapping[str, set[str]] = {
     "hidden": {"a/two/eu", "a/two/us", "w/secret/x", "w/secret/y"},
     "outer": {"a/one/default", "b/one/default", "a/two/us"},
 }
-"""Name to every deployment that it may lead to, fallbacks included."""
+"""Each name with every deployment that it may lead to, including fallbacks."""
 MISSES = (
     "a/three",
     "a/two/asia",
@@ -92,7 +93,7 @@ MISSES = (
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Somebody asks for something on a surface."""
+    """A request of a team for a name on a surface."""
 
     team: str
     name: str
@@ -100,7 +101,8 @@ class Case:
 
 
 def granted(team: str, name: str) -> bool:
-    """What the table says, read anew: a pattern covers the name, or the model whose deployment it is."""
+    """Return whether the configuration grants a name, by an independent reading: a pattern matches the name, or the
+    model whose deployment it is."""
     if name in OWN:
         return name == f"own-{team}"
     model = next((each for each in ("a/one/more", "a/one", "w/x") if name.startswith(f"{each}/")), name)
@@ -113,7 +115,7 @@ def granted(team: str, name: str) -> bool:
 
 
 def cases() -> Iterator[Case]:
-    """Every team with every name on every surface."""
+    """Yield every team with every name on every surface."""
     for team in ALLOWED:
         for name in (*GIVES, *MISSES):
             yield from (Case(team, name, row.name) for row in SURFACES)
@@ -134,9 +136,9 @@ class Drawn(Idle):
 
 
 def reached(table: Snapshot, case: Case, draw: float) -> set[str] | None:
-    """The deployments that a request would have; None when it is refused."""
+    """Return the deployments that a request would reach. Return `None` if it is refused."""
     try:
-        planned = plan(table, table.teams[case.team], case.name, case.surface, Drawn(draw))
+        planned = plan_for(table, table.teams[case.team], case.name, case.surface, Drawn(draw))
     except GatewayError as error:
         return None if error.facts.status in (403, 404) else {f"refused with {error.facts.status}"}
     return {target.name for target in planned.targets}
@@ -149,7 +151,7 @@ def test_every_team_reaches_what_it_was_granted_and_nothing_else(table: Snapshot
         asked += 1
         expected = GIVES.get(case.name) if granted(case.team, case.name) else None
         if case.name == "m" and case.surface == "fireworks" and granted(case.team, "fireworks/m"):
-            expected = GIVES["fireworks/m"]  # the vendor that this surface assumes
+            expected = GIVES["fireworks/m"]  # the default vendor of this surface
         assert reached(table, case, draw) == expected, case
     assert asked == len(ALLOWED) * (len(GIVES) + len(MISSES)) * len(SURFACES)
 

@@ -1,4 +1,4 @@
-"""What one request can make the mock, the models list and the counting of tokens do is bounded."""
+"""One request causes only bounded work in the mock, the models list and the counting of tokens."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -20,7 +20,8 @@ from tests.support.cpu_growth import excess
 from tests.support.looped import looped
 
 BOUND = 20
-"""Times the reading of a megabyte; each takes some milliseconds now, and took from one to many seconds."""
+"""The bound, as a multiple of parsing a megabyte of JSON. Each case takes some milliseconds, and once took from one to
+many seconds."""
 
 BOMBS: dict[str, dict[str, JsonValue]] = {
     "length": {"model": "long-200000", "prompt": "x", "max_tokens": 10**6},
@@ -45,7 +46,7 @@ BOMBS: dict[str, dict[str, JsonValue]] = {
 
 
 def answered(path: str, body: bytes) -> int:
-    """Return how many bytes the mock answers."""
+    """Return the size of the mock's response in bytes."""
     return sum(len(chunk.data) for chunk in mock.respond(path, body).chunks)
 
 

@@ -1,6 +1,6 @@
-"""A web page in the browser of somebody who runs the gateway: it can neither spend, read nor change anything.
+"""A web page in the browser of a user who runs the gateway can neither spend, read nor change anything.
 
-Every request is what a browser sends on a page's behalf; pages cannot write Host, Origin or Sec-Fetch-*.
+Every request is one that a browser sends for a page. Pages cannot set Host, Origin or Sec-Fetch-*.
 """
 
 import asyncio
@@ -30,14 +30,14 @@ PAGE = {"Origin": EVIL, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-co
 FORM = {"Origin": "null", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
 JSON = {"Content-Type": "application/json"}
 SIMPLE = ("text/plain;charset=UTF-8", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x")
-"""What a page may send without a preflight."""
+"""Headers that a page may send without a preflight."""
 CORS = "server: {cors: {origins: ['https://app.example.com', 'http://localhost:*']}}\n"
 ADMIN_PATHS = [("GET", "/metrics"), ("GET", "/status"), ("POST", "/-/reload"), ("GET", "/health/ready"), ("GET", "/x")]
 
 
 @pytest_asyncio.fixture
 async def vendor() -> AsyncIterator[FakeVendor]:
-    """Answers every completion, and counts who reaches it."""
+    """A vendor that serves every completion, and counts its requests."""
     async with FakeVendor(json_answer(200, completion("hello", "m"))) as made:
         yield made
 
@@ -51,7 +51,7 @@ async def laptop(vendor: FakeVendor, tmp_path: Path) -> AsyncIterator[WholeGatew
 
 @pytest_asyncio.fixture
 async def shared(vendor: FakeVendor, tmp_path: Path) -> AsyncIterator[WholeGateway]:
-    """The same for pages of two origins."""
+    """The same gateway, with two allowed origins."""
     folder = tmp_path / "shared"
     folder.mkdir()
     async with up(table_before(vendor) + CORS, folder) as app:
@@ -67,7 +67,7 @@ async def admin(app: WholeGateway, method: str, path: str, headers: Mapping[str,
     return await exchange(port_of(app.admin_url), request(method, path, None, headers))
 
 
-# DNS rebinding ------------------------------------------------------------------------------------------------------
+# DNS rebinding -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ async def test_probes_and_scrapes_of_a_pod_pass_by_whatever_name_they_use(vendor
             assert (await public(app, "GET", "/health/ready", Host=host)).status == status
 
 
-# Requests of pages that stand elsewhere -----------------------------------------------------------------------------
+# Requests of pages of other origins ----------------------------------------------------------------------------------
 
 
 @looped("kind", [*SIMPLE, "application/json", None])
@@ -199,7 +199,7 @@ async def test_threat_13_a_page_is_refused_in_its_surface_s_envelope_before_its_
             data = request("POST", endpoint.path, ask(), {**PAGE, **key, "x-request-id": "abc"})
             answer = await exchange(served.port, data)
             assert answer.status == 403
-            # Anthropic's envelope has the code among its details.
+            # Anthropic's envelope has the code in its details.
             assert "origin_not_allowed" in str(answer.error())
             assert answer.headers["x-request-id"] == "abc"
         assert served.vendor.connections == 0
@@ -268,7 +268,7 @@ async def test_an_operator_opens_the_status_page_from_a_link(laptop: WholeGatewa
     assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
 
 
-# Pages that the operator wants --------------------------------------------------------------------------------------
+# Pages that the operator allows --------------------------------------------------------------------------------------
 
 PREFLIGHT = {
     "Origin": APP,

@@ -1,4 +1,4 @@
-"""Every secret is recognisable, everything goes wrong, and none of them turns up anywhere."""
+"""Every secret is recognisable, every request fails, and no secret appears in any output."""
 
 import asyncio
 import base64
@@ -72,7 +72,7 @@ VENDORS = ("fake", "claude", "fetched")
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to repeat what was sent, at deployments of its own, so that no other failure has them left alone."""
+    """One way to repeat the request, at deployments of its own, so that no other failure opens their circuits."""
 
     name: str
     number: int
@@ -81,13 +81,13 @@ class Way:
 
     @property
     def models(self) -> tuple[str, str]:
-        """The vendor's two models that answer so: what the first one fails is asked of the second."""
+        """Return the vendor's two models with this response. A request that fails at the first goes to the second."""
         stem = f"w{self.number}{'s' if self.stream else 'w'}"
         return f"{stem}1", f"{stem}2"
 
     @property
     def route(self) -> str:
-        """The name that leads to both."""
+        """Return the name that leads to both."""
         return f"{self.vendor}.{self.models[0]}"
 
     @property
@@ -109,11 +109,11 @@ OUR_HEADERS = re.compile(
     r"server|date|connection|content-(?:type|length)|transfer-encoding|cache-control|x-content-type-options"
     r"|x-accel-buffering|vary|x-request-id|x-should-retry|retry-after|x-dragoman-[a-z-]+"
 )
-"""What an answer may carry; nothing of a vendor's comes through."""
+"""Headers that a response may have. No header of a vendor is forwarded."""
 
 
 def table_for(origin: str) -> str:
-    """The table for a vendor at this address, with a port beside it that nobody listens on."""
+    """Return the configuration for a vendor at this address, with a port beside it on which nothing listens."""
     (closed,) = free_ports(1)
     rows = "".join(way.rows for way in WAYS)
     routes = [
@@ -192,10 +192,10 @@ async def test_no_secret_leaves_the_gateway_whatever_a_vendor_repeats(tmp_path: 
     async with FakeVendor() as vendor, running_gateway(table_for(vendor.base_url), tmp_path, ENVIRONMENT) as gateway:
         answers = await asked(gateway, vendor)
         admin = await told(gateway)
-        # What is no HTTP is no request, and has no line of its own.
+        # Bytes that are not HTTP are not a request, and have no line of their own.
         lines = await gateway.logged(len(answers) - 1)
     heard = b"".join(f"{received.headers}".encode() + received.body for received in vendor.requests)
-    # The vendor has heard each secret that is for it: what is not found below was there to be found.
+    # The vendor has received each of its secrets, so the searches below could have found each.
     for kind in ("vendor-key", "file-key", "header-value"):
         assert canary(kind).encode() in heard
     assert TOKEN.encode() in heard

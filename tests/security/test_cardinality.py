@@ -1,4 +1,4 @@
-"""Whatever clients call things, no series is made of it: of 10,000 names of models and 10,000 paths none."""
+"""No metric series is made of a name that a client chose: of 10,000 names of models and 10,000 paths none."""
 
 import asyncio
 from random import Random
@@ -19,7 +19,7 @@ def words(draw: Random) -> str:
 
 
 def target(draw: Random) -> str:
-    """A path, some of it below those of the surfaces."""
+    """Return a path. Some paths are below the paths of the surfaces."""
     below = draw.choice(
         ("/", "/v1/", "/v1/models/", "/v5/", "/inference/v1/", "/metrics/", "/health/", "/v1/completions/")
     )
@@ -29,7 +29,7 @@ def target(draw: Random) -> str:
 
 
 def attempts(seed: int) -> list[bytes]:
-    """Requests that each name something of their own in every place where a client may."""
+    """Return requests that each have a unique name in every position that a client controls."""
     draw = Random(seed)
     made = []
     for _ in range(NAMES // CLIENTS):

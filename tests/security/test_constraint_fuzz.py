@@ -9,8 +9,8 @@ from proxy.off_loop.answer_check_pool import AnswerChecks
 from tests.security.constraint_fuzz import cases, resident, run
 
 MOST_ON_LOOP = 0.25
-"""CPU seconds of this thread for one constraint of some KB. 20 ms on a quiet machine, 1.4 s and more without a budget;
-what is heavier is read in a thread by the gateway."""
+"""The most CPU seconds of this thread for one constraint of some KB. It is 20 ms on a quiet machine, and 1.4 s and more
+without a budget. The gateway reads larger constraints in another thread."""
 
 MOST_KEPT = 20 * 2**20
 
@@ -19,7 +19,7 @@ async def _fuzz(count: int, seed: int) -> None:
     checks = AnswerChecks()
     ends: Counter[str] = Counter()
     gc.collect()
-    gc.freeze()  # else the objects of all other tests are walked within the time of a case
+    gc.freeze()  # otherwise the garbage collector walks over the objects of all other tests within the time of a case
     try:
         for case in cases(20, seed + 1):
             await run(checks, case)
@@ -35,7 +35,7 @@ async def _fuzz(count: int, seed: int) -> None:
         gc.unfreeze()
     gc.collect()
     assert resident() - before < MOST_KEPT
-    # The draw would be of no use if nothing came as far as a check, or everything did.
+    # The random cases would prove nothing if none reached a check, or if all did.
     assert min(ends["checked"], ends["uncompilable"], ends["uncheckable"], ends["refused"]) > count // 50
 
 

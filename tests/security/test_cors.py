@@ -1,4 +1,4 @@
-"""Pages whose origins the operator lists: what their browsers ask before they send, and what they let scripts read."""
+"""Pages whose origins the operator lists: the preflights of their browsers, and the headers that scripts may read."""
 
 import re
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ SDKS: Mapping[str, tuple[str, str, str]] = {
         "authorization,content-type,x-fern-language,x-fern-platform,x-fern-runtime,x-fern-sdk-name,x-fern-sdk-version",
     ),
 }
-"""Path, method and header names, as their preflights in a browser have them."""
+"""Path, method and header names in the SDKs' preflights from a browser."""
 
 
 @looped(("path", "method", "names"), SDKS.values(), ids=SDKS)
@@ -107,7 +107,7 @@ async def test_an_answer_that_is_refused_before_http_is_parsed_varies_by_origin_
 
 def test_a_page_may_read_every_header_of_the_gateway_s_own() -> None:
     sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "proxy").rglob("*.py"))
-    # What the webhook's receiver gets, and what a client sends, are of no answer.
+    # Headers of webhooks and of client requests appear in no response.
     others = {HOPS, "x-dragoman-signature", "x-dragoman-session", RECEIPT_HEADER}
     own = set(re.findall(r'"(x-dragoman-[a-z-]+)"', sources)) - others
     exposed = set(EXPOSED.split(", "))

@@ -1,6 +1,7 @@
-"""Requests that cost as much as one can, each beside a client with light ones, against a real gateway.
+"""The most costly requests, each beside a client with light requests, against a real gateway.
 
-Bounds are of the gateway's work, to which a busy machine adds little; `make trust-full` measures how long others wait.
+The bounds limit the gateway's work, to which a busy machine adds little. `make trust-full` measures how long other
+clients wait.
 """
 
 import asyncio
@@ -12,15 +13,15 @@ from tests.security.costly_requests import COSTLY_REQUESTS
 from tests.security.hostile_run import Attack, HostileRun, hostile_run
 
 WORST_STALL = 1000.0
-"""Milliseconds of work; each of these requests stalled everybody for 1.4 s to minutes, or ended the process."""
+"""Milliseconds of work. Each of these requests once stalled all clients for 1.4 s to minutes, or ended the process."""
 
 MOST_KEPT = 64 * 2**20
-"""Bytes; one of these requests left 395 MB. What the allocator keeps of its own differs by some MB from run to run."""
+"""Bytes. One of these requests once left 395 MB. The allocator's own memory differs by some MB from run to run."""
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> HostileRun:
-    """All of them, sent once to one gateway."""
+    """The results of all requests, sent once to one gateway."""
     folder: Path = tmp_path_factory.mktemp("hostile")
     return asyncio.run(hostile_run(folder))
 

@@ -1,6 +1,8 @@
-"""No client chooses where a call goes or by whose credential: 50,000 requests that try, against every vendor there is.
+"""No client chooses the address or the credential of a call: 50,000 requests try, against every vendor of the
+catalogue.
 
-In process and without sockets: each request is planned and encoded for every target it may reach, as the gateway does.
+The requests are planned and encoded in this process, without sockets, for every target that they may reach, as the
+gateway does.
 """
 
 import re
@@ -41,19 +43,20 @@ HONEST: Mapping[str, tuple[str, ...]] = {
     "replicate": ("zzowner/zzmodel", "deployments/zzowner/zzmodel", "zzowner/zzmodel:zzversion"),
     "bedrock_invoke": ("amazon.titan-zzmodel", "meta.llama3-zzmodel", "mistral.zzmodel", "deepseek.r1-zzmodel"),
 }
-"""Names of models of vendors that take no plain one; what stands in one for a name of the client's begins with zz."""
+"""Names of models of vendors that have no plain model names. The part that a client chooses begins with zz."""
 
 OF_CLIENTS = re.compile(r"(?:(?:amazon|meta|mistral|deepseek)\\\.(?:[a-z0-9]+\\-)?)?zz[a-z]+")
-"""That part, with the maker that a name must begin with, in an address whose marks are escaped."""
+"""The part that a client chooses, with the maker's prefix of the name, in an address whose special characters are
+escaped."""
 
 NO_CLIENT_S = re.compile(
     r"auth|cookie|host|forward|token|api-?key|encod|content|connection|upgrade|account|org|amz|goog"
 )
-"""What no header of a client's may be about."""
+"""Subjects that no header of a client may affect."""
 
 
 def settings_of(profile: Profile) -> JsonObject:
-    """A vendor's section: a key where the profile takes one, an address where it has none of its own."""
+    """Return a vendor's section: a key if the profile uses one, an address if it has none of its own."""
     section: JsonObject = {"profile": profile.name, "allow_private": True, "headers": {"X-Account": "operator"}}
     if profile.auth.style != "none":
         section["api_key"] = f"sk-of-the-operator-for-{profile.name}"
@@ -69,7 +72,7 @@ ATTACKED = {name for name, profile in load_profiles().items() if profile.wires} 
 
 
 def every_vendor() -> Snapshot:
-    """A table with every profile: any model of it, one of the table's own, and routes over several."""
+    """Return a configuration with every profile: any model of it, a configured one, and routes over several."""
     profiles = [profile for name, profile in load_profiles().items() if name in ATTACKED]
     own = {profile.name: HONEST.get(profile.name, PLAIN)[0] for profile in profiles}
     rows: JsonObject = {f"{name}/*": {} for name in own}
@@ -85,15 +88,15 @@ def every_vendor() -> Snapshot:
 
 @dataclass(slots=True)
 class Known:
-    """What a vendor's calls look like when nobody means harm: method and address, names of headers, and what the body
-    says of streaming where a stream is wanted and where not."""
+    """The properties of a vendor's calls for harmless requests: method and address, names of headers, and the body's
+    fields about streaming with and without a stream."""
 
     addresses: set[tuple[str, re.Pattern[str]]] = field(default_factory=set)
     headers: set[str] = field(default_factory=set)
     streams: set[tuple[bool, JsonValue]] = field(default_factory=set)
 
     def learn(self, call: UpstreamRequest) -> None:
-        """An honest call. A client's part of a name may be anything that stays within its segment."""
+        """Learn from a harmless call. The client's part of a name may be anything that stays within its segment."""
         pattern = OF_CLIENTS.sub(r"[A-Za-z0-9_.~%:@-]+", re.escape(call.url))
         self.addresses.add((call.method, re.compile(pattern)))
         self.streams.add((call.stream, body_of(call).get("stream")))
@@ -110,7 +113,7 @@ def sent_headers(call: UpstreamRequest) -> Mapping[str, str]:
 
 
 def calls(table: Snapshot, path: str, sent: JsonObject) -> Iterator[UpstreamRequest]:
-    """Every call that a request would become, at every target it may reach."""
+    """Yield every call that a request would become, at every target that it may reach."""
     for trial in explained(table, ANYONE, path, orjson.dumps(sent)).trials:
         if isinstance(trial.outcome, CallPlan):
             assert {call.sent.target for call in trial.outcome.calls} <= {trial.target}
@@ -118,7 +121,7 @@ def calls(table: Snapshot, path: str, sent: JsonObject) -> Iterator[UpstreamRequ
 
 
 def honest(table: Snapshot) -> Mapping[str, Known]:
-    """Vendor to what its calls look like."""
+    """Return the properties of harmless calls of each vendor."""
     known = {vendor: Known() for vendor in table.wildcards}
     for vendor, row in table.wildcards.items():
         for model in HONEST.get(row.targets[0].profile.name, PLAIN):
@@ -136,12 +139,12 @@ def table() -> Snapshot:
 
 @pytest.fixture(scope="module")
 def known(table: Snapshot) -> Mapping[str, Known]:
-    """What honest calls look like."""
+    """The properties of harmless calls."""
     return honest(table)
 
 
 def moved(call: UpstreamRequest, known: Known) -> str | None:
-    """What of a call somebody else than the operator chose; None for nothing."""
+    """Return the part of a call that another party than the operator chose. Return `None` if there is none."""
     target = call.target
     if not any(method == call.method and pattern.fullmatch(call.url) for method, pattern in known.addresses):
         return f"address {call.url}"
@@ -151,7 +154,7 @@ def moved(call: UpstreamRequest, known: Known) -> str | None:
 
 
 def moved_headers(call: UpstreamRequest, target: Target, known: Known) -> str | None:
-    """The same of its headers."""
+    """Return the same for its headers."""
     headers = call_headers(call, target.credential.headers(), "req-1")
     for name, value in target.credential.headers().items():
         if headers.getall(name) != [value]:
@@ -165,7 +168,7 @@ def moved_headers(call: UpstreamRequest, target: Target, known: Known) -> str | 
 
 
 def moved_members(call: UpstreamRequest, target: Target, known: Known) -> str | None:
-    """The same of its body: which model, and whether as a stream."""
+    """Return the same for its body: the model, and whether it is a stream."""
     sent = body_of(call)
     if "model" in sent and sent["model"] != target.upstream_model:
         return f"model {sent['model']}"
@@ -193,7 +196,7 @@ def test_no_request_changes_where_a_call_goes_or_whose_credential_it_bears(
         for call in calls(table, path, sent):
             reached += 1
             assert moved(call, known[call.target.vendor]) is None, sent
-    # Most requests are refused. A generator of nothing else would prove nothing.
+    # Most requests are refused. If all were, the test would prove nothing.
     assert reached > REQUESTS // SHARDS // 4
 
 

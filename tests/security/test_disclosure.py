@@ -1,4 +1,4 @@
-"""Whoever finds a hole finds out what to do with it."""
+"""The finder of a vulnerability can find out how to report it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a vendor reported of a stream that ends early counts, in log, metrics, ledger and budget alike."""
+"""The usage that a vendor reported counts if the stream ends early: in log, metrics, ledger and budget alike."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -109,14 +109,14 @@ STREAMS: Mapping[str, Stream] = {
     "openai": Stream(
         "gpt-4.1", data_frames({**OPENAI, "usage": OPENAI_USAGE}), data_frames({"error": {"message": "no"}})[0], COUNTED
     ),
-    # Text after the last counts is estimated in addition.
+    # Text after the last reported usage is estimated and added.
     "later": Stream(
         "m",
         data_frames({**OPENAI, "usage": OPENAI_USAGE}, OPENAI),
         data_frames({"error": {"message": "no"}})[0],
         Counts(PROMPT, CACHED, 3 + GUESSED, True),
     ),
-    # Its last counts have come, and only the end has not.
+    # The last usage has arrived, but not the end.
     "ended": Stream("claude-haiku-4-5", named(*CLAUDE, CLAUDE_END), OVERLOADED, Counts(PROMPT, CACHED, 9, False)),
 }
 ENDS = ("gone", "error", "reset", "eof", "idle")
@@ -134,7 +134,7 @@ OWN = {
 
 
 def table() -> str:
-    """A table of all the vendors, with a deployment for each way to end."""
+    """Return a configuration of all the vendors, with a deployment for each kind of end."""
     rows = ["defaults: {retries: {attempts: 1}}", "vendors:"]
     for name in STREAMS:
         at = f'api_key: k, base_url: "http://127.0.0.1:PORT/{name}", allow_private: true'
@@ -148,7 +148,7 @@ def table() -> str:
 
 
 def script(received: Received) -> Script:
-    """The stream of a request, which ends as its text says."""
+    """Return the stream for a request. The request's text selects its end."""
     name = received.path.split("/")[1]
     stream = STREAMS[name]
     end = next(end for end in ENDS if b"end-" + end.encode() in received.body)
@@ -192,7 +192,7 @@ async def call(served: Rig, path: str, model: str, end: str) -> None:
 
 
 def kept(record: RequestRecord) -> list[Counts]:
-    """Return the counts of a request in the log and in the ledger."""
+    """Return the token counts of a request in the log and in the ledger."""
     line, row = orjson.loads(request_line(record, record.cost)), read_line(row_line(record, 1, 1), "g").row
     assert line["cost_usd"] == pytest.approx((row.cost or 0) / 1e9)
     return [
@@ -261,7 +261,7 @@ async def test_threat_19_it_counts_if_the_gateway_ends_the_stream(phase: Phase) 
 
 
 async def test_threat_19_what_was_reported_before_the_content_counts() -> None:
-    """An error after the counts, and before any text, lets another deployment answer: both count."""
+    """After reported usage, and before any text, an error lets another deployment respond. The usage of both counts."""
     text = (
         table()
         .replace("attempts: 1", "attempts: 3")

@@ -1,7 +1,7 @@
-"""The event loop's share of one request is bounded: what grows with a body or an answer is done in other threads.
+"""The event loop's share of one request is bounded: work that grows with a body or a response is done in other threads.
 
-Nothing is measured in seconds. Counted are the lines of Python that the event loop's thread runs at one go, and the
-bytes of JSON that it reads and writes, of texts that it hashes, and of each write to a socket.
+The tests measure no seconds. They count the lines of Python that the event loop's thread runs without a pause, and the
+bytes of JSON that it parses and writes, of texts that it hashes, and of each write to a socket.
 """
 
 import asyncio
@@ -36,10 +36,11 @@ from tests.support.vendor_script import Script
 from tests.support.waiting import until
 
 MOST_LINES = 20_000
-"""Lines that take some 2 ms. The densest body of 256 KiB took ten times as many, one of 927 KiB 100 times."""
+"""Lines that take about 2 ms. The densest body of 256 KiB once took ten times as many, one of 927 KiB 100 times."""
 
 MOST_JSON = 512 * 1024
-"""Bytes of JSON that take some 2 ms to read or to write; a little more than a body that is read on the event loop."""
+"""Bytes of JSON that take about 2 ms to parse or to write, a little more than a body that is parsed on the event
+loop."""
 
 MOST_WRITTEN = 600_000
 """Bytes of one write, head included: asyncio copies the bytes that a socket does not take."""
@@ -69,7 +70,7 @@ FIELDS: Mapping[object, JsonObject] = {
     CountAction.TOKENS: {"messages": [{"role": "user", "content": "p"}]},
     StoredAction.INPUT_TOKENS: {"input": "p"},
 }
-"""The fields of a small request, by its action. That of a chat has those of all APIs."""
+"""The fields of a small request, by its action. The request of a chat has the fields of all APIs."""
 
 PATHS: Mapping[str, JsonObject] = {
     path: FIELDS[action]
@@ -90,8 +91,8 @@ DENSE: Mapping[str, Callable[[JsonObject], JsonObject]] = {
     "members": lambda body: {name: _many(value) for name, value in body.items()},
     "texts": lambda body: {name: _long(value) for name, value in body.items()},
 }
-"""The bodies with most work for each byte, of a small one. Each is smaller than what is read on the event loop, or a
-little larger."""
+"""The small bodies with most work for each byte. Each is smaller than the largest body that is parsed on the event
+loop, or a little larger."""
 
 
 def _nested(levels: int) -> JsonValue:
@@ -117,8 +118,8 @@ def _long(value: JsonValue) -> JsonValue:
 
 @dataclass(slots=True)
 class LoopShare:
-    """The most lines that the event loop's thread has run at one go, and the most bytes of JSON, of a hashed text and
-    of a write of the gateway's in one call."""
+    """The most lines that the event loop's thread ran without a pause, and the most bytes in one call: of JSON, of a
+    hashed text, and of a write of the gateway."""
 
     lines: int = 0
     json: int = 0
@@ -136,7 +137,7 @@ class LoopShare:
         return self.trace
 
     def counted(self, call: Callable[..., object], thread: int) -> Callable[..., object]:
-        """Return a function of orjson that counts its bytes, those of the tests' own vendor left out."""
+        """Return a function of orjson that counts its bytes, except the bytes of the tests' own vendor."""
 
         def counting(value: object, default: object = None, option: int | None = None) -> object:
             made = call(value) if default is None and option is None else call(value, default=default, option=option)
@@ -150,7 +151,7 @@ class LoopShare:
         return counting
 
     def hashing(self, call: Callable[..., Any], thread: int) -> Callable[..., object]:
-        """Return a hash function that counts the bytes that it begins with."""
+        """Return a hash function that counts its initial bytes."""
 
         def counting(data: bytes = b"", **options: object) -> object:
             if threading.get_ident() == thread:
@@ -160,7 +161,7 @@ class LoopShare:
         return counting
 
     def writing(self, call: Callable[..., None]) -> Callable[..., None]:
-        """Return a transport's method that counts the bytes which the gateway writes."""
+        """Return a transport's method that counts the bytes that the gateway writes."""
 
         def counting(transport: asyncio.Transport, data: bytes) -> None:
             if type(transport.get_protocol()).__module__.startswith("proxy."):
@@ -172,7 +173,7 @@ class LoopShare:
 
 @contextmanager
 def measured(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopShare]:
-    """Measure what this thread, the event loop's, does within the block."""
+    """Measure the work of this thread, the event loop's, within the block."""
     share, before = LoopShare(), sys.gettrace()
     with monkeypatch.context() as patch:
         thread = threading.get_ident()
@@ -190,7 +191,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopShare]:
 @pytest.fixture
 async def made(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
     monkeypatch.setattr(gateway_rig, "MAX_BODY", 64 * 2**20)
-    compile_patterns()  # as a process does once it is ready
+    compile_patterns()  # as a process does when it is ready
     async with rig(TABLE) as gateway:
         gateway.vendor.default = json_answer(200, {"id": "x", "results": [], "data": [], "choices": []})
         yield gateway
@@ -205,7 +206,7 @@ async def share_of(made: Rig, monkeypatch: pytest.MonkeyPatch, path: str, body: 
 
 
 def bodies() -> Iterator[object]:
-    """Yield a path, a model and the kinds of its bodies: with every change each path, all kinds for each action, and
+    """Yield a path, a model and the kinds of its bodies. With every change: each path, all kinds for each action, and
     each action at a deployment that leaves fields out, which is the same for all paths."""
     seen: list[JsonObject] = []
     for path, fields in PATHS.items():
@@ -220,7 +221,7 @@ def bodies() -> Iterator[object]:
 async def test_threat_05_no_body_keeps_the_event_loop(
     made: Rig, monkeypatch: pytest.MonkeyPatch, path: str, model: str, kinds: Sequence[str]
 ) -> None:
-    await made.post(path, {"model": model, **PATHS[path]})  # the first request imports what it needs
+    await made.post(path, {"model": model, **PATHS[path]})  # the first request imports modules
     for name in kinds:
         body = DENSE[name]({"model": model, "temperature": 0, **PATHS[path]})
         share = await share_of(made, monkeypatch, path, body)
@@ -278,7 +279,7 @@ HEAVY: Mapping[str, tuple[str, JsonObject, list[Script]]] = {
         _whole(reasoning_content="r", tool_calls=CALLED["tool_calls"]),
     ),
 }
-"""Heavy requests and responses: a model, the fields of a chat, and the vendor's responses in turn."""
+"""Heavy requests and responses: a model, the fields of a chat, and the vendor's responses in order."""
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1/responses"])
@@ -301,7 +302,8 @@ async def test_threat_05_neither_a_long_answer_nor_an_unusual_one_keeps_the_even
 async def test_threat_05_what_a_heavy_request_held_is_freed_in_a_thread(
     made: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Two lists, the loop's variable and the argument of getrefcount, and of a request the plan and its call.
+    # References: two lists, the loop's variable, the argument of getrefcount, and for a request also the plan and its
+    # call.
     most = {"UnifiedRequest": 6, "CallPlan": 4, "Completion": 4}
     held: list[tuple[str, int]] = []
     free = RequestThreads._free
@@ -348,7 +350,7 @@ async def test_threat_05_a_long_answer_is_written_and_stored_off_the_event_loop(
 
 @pytest.mark.smoke
 async def test_threat_05_a_light_request_runs_beside_a_heavy_one(made: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The light one is answered while the heavy one's thread stands."""
+    """The light request gets its response while the heavy request's thread is blocked."""
     begun, go_on = threading.Event(), threading.Event()
 
     def standing(task: Task, body: bytes, default: str | None) -> PassedRequest:

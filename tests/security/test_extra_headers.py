@@ -1,4 +1,4 @@
-"""Which headers a client can add to a call: those on a list, which only the table makes longer."""
+"""The headers that a client can add to a call: only headers of a list, which only the configuration can extend."""
 
 import orjson
 import pytest

@@ -1,4 +1,5 @@
-"""One team's uploads, patience, words and constraints at work, and another team that is served as if it were alone."""
+"""One team's uploads, waiting requests, texts and constraints load the gateway, and another team is served as if it
+were alone."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -38,17 +39,17 @@ async def asks(made: Rig, team: str, **fields: JsonValue) -> Answer:
 
 
 async def honest_is_served(made: Rig, times: int = 20) -> None:
-    """Every request of the other team gets its answer."""
+    """Assert that every request of the other team is served."""
     assert [(await asks(made, "honest")).status for _ in range(times)] == [200] * times
 
 
 def states(made: Rig) -> set[State]:
-    """Of every deployment that was asked."""
+    """Return the state of every deployment that was called."""
     return {State(state) for _, state in made.gateway._dispatcher.deployments.breakers.states(0.0)}
 
 
 def upload(team: str, *fields: str) -> bytes:
-    """The head of a request whose body is to come."""
+    """Return the head of a request whose body comes later."""
     lines = (f"POST {PATH} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {team}", *fields)
     return ("\r\n".join((*lines, "Content-Type: application/json")) + "\r\n\r\n").encode()
 
@@ -59,14 +60,14 @@ async def uploads(made: Rig, count: int, head: bytes, sent: bytes) -> AsyncItera
         clients = [await stack.enter_async_context(connected(made.port)) for _ in range(count)]
         for client in clients:
             await client.send(head + sent)
-        while made.gateway.in_flight < count:  # noqa: ASYNC110 - a count tells no one
+        while made.gateway.in_flight < count:  # noqa: ASYNC110 - a count has no event
             await asyncio.sleep(0.001)
         yield clients
 
 
 async def held(made: Rig, least: int) -> None:
-    """Wait until so many bytes of bodies have come."""
-    while made.gateway._admission.bodies.total < least:  # noqa: ASYNC110 - a count tells no one
+    """Wait until `least` bytes of bodies have come."""
+    while made.gateway._admission.bodies.total < least:  # noqa: ASYNC110 - a count has no event
         await asyncio.sleep(0.001)
 
 
@@ -101,7 +102,7 @@ async def test_threat_09_a_team_that_fills_the_memory_of_bodies_is_the_one_that_
             large: JsonValue = [{"role": "user", "content": "y" * 30_000}]
             for team in ("honest", "third"):
                 assert (await asks(made, team, messages=large)).status == 200
-            # Alone above its share and the limit passed: the team's own next piece is too much.
+            # The team alone is above its share, and the limit is exceeded: its own next chunk is refused.
             await clients[0].send(sent)
             assert (await clients[0].answer()).code == "overloaded"
             await honest_is_served(made, 3)
@@ -134,7 +135,7 @@ async def test_threat_09_without_teams_clients_share_by_their_addresses() -> Non
 
 
 def slow(answer: Script, seconds: float = 0.4) -> Script:
-    """An answer that takes its time."""
+    """Return a response that comes after `seconds` seconds."""
     return (Delay(seconds), *answer)
 
 
@@ -284,14 +285,14 @@ async def test_threat_11_nor_where_the_others_come_only_afterwards() -> None:
         async with Tasks() as tasks:
             for _ in range(20):
                 tasks.start(poison())
-            while states(made) != {State.OPEN}:  # noqa: ASYNC110 - a state tells no one
+            while states(made) != {State.OPEN}:  # noqa: ASYNC110 - a state has no event
                 await asyncio.sleep(0.001)
             answers = await asyncio.gather(*(asks(made, "honest") for _ in range(10)))
         assert {answer.status for answer in answers} == {200}
 
 
 async def test_threat_11_what_fails_for_two_teams_is_ejected_for_all() -> None:
-    # A busy machine takes longer for this than a deployment is left alone by itself.
+    # On a busy machine this takes longer than the circuit stays open by itself.
     async with rig(TABLE + "defaults: {circuit_breaker: {cooldown: 10m}}\n") as made:
         made.vendor.default = body_answer(500, b"broken")
         for team in ("hostile", "honest") * 6:

@@ -1,4 +1,5 @@
-"""A fault of ours at any step: the client learns that there was one, the log where, and nobody what its text said."""
+"""A fault of our own at any step: the client learns that there was one, the log has its position, and no output has its
+text."""
 
 import logging
 import ssl
@@ -21,7 +22,7 @@ SECRET = canary("vendor-key")
 
 STEPS = (
     "proxy.gateway.handle_request.key_of",
-    "proxy.gateway.client_call.plan",
+    "proxy.gateway.client_exchange.plan_for",
     "proxy.gateway.answer_generation.permit_extras",
     "proxy.http_client.http_transport.HttpTransport.open",
     "proxy.http_client.http_response.HttpResponse.read",
@@ -33,7 +34,7 @@ STEPS = (
     "providers.dialects.openai.dialect.OpenAIDialect.stream",
     "providers.dialects.openai.dialect.OpenAIDialect.classify",
 )
-"""Where a request passes; a module's functions, and methods of classes."""
+"""The steps of a request: functions of modules, and methods of classes."""
 
 
 def chained() -> Exception:
@@ -59,7 +60,7 @@ FAULTS: tuple[Exception, ...] = (
 
 @pytest.fixture
 def written() -> Iterator[StringIO]:
-    """What every logger of the process writes, in both forms."""
+    """All output of the loggers of the process, in both formats."""
     stream = StringIO()
     root, dragoman = logging.getLogger(), logging.getLogger("dragoman")
     handlers = [logging.StreamHandler(stream), logging.StreamHandler(stream)]
@@ -94,7 +95,7 @@ async def test_the_text_of_no_exception_reaches_a_client_or_a_log(
 
 
 def thrower(fault: Exception) -> object:
-    """Something that raises it whatever it is called with."""
+    """Return a function that raises `fault` for any arguments."""
 
     def throw(*args: object, **names: object) -> None:
         raise fault
@@ -106,7 +107,7 @@ async def test_what_is_logged_says_which_fault_it_was_and_where(
     monkeypatch: pytest.MonkeyPatch, written: StringIO
 ) -> None:
     async with rig() as made:
-        monkeypatch.setattr("proxy.gateway.client_call.plan", thrower(chained()))
+        monkeypatch.setattr("proxy.gateway.client_exchange.plan_for", thrower(chained()))
         answer = await made.post("/v1/completions", ask())
     assert (answer.status, answer.code) == (500, "internal_error")
     for told in ("RuntimeError", "KeyError", "in throw", "in answer"):

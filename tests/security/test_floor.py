@@ -1,4 +1,4 @@
-"""What is installed is above every known hole, and the gate that says so cannot say it of anything else."""
+"""All installed packages are above their known vulnerabilities, and the gate accepts nothing else."""
 
 import re
 import subprocess
@@ -99,5 +99,5 @@ def test_the_gateway_s_own_floor_is_that_of_the_file() -> None:
 def test_everything_that_is_run_or_builds_it_comes_with_hashes_and_none_is_built_on_the_way(lock: str) -> None:
     pins = re.split(r"\n(?=[a-z0-9])", (ROOT / lock).read_text("utf-8"))
     packages = [pin for pin in pins if "==" in pin.splitlines()[0]]
-    # A single hash would be a source distribution alone.
+    # A single hash would be a source distribution without wheels.
     assert [pin.splitlines()[0] for pin in packages if pin.count("--hash=sha256:") < 2] == []

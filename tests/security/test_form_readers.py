@@ -1,6 +1,6 @@
-"""What the gateway read of a form is what each reader finds in the form that the gateway sends, or the form is refused.
+"""Each reader finds in the forwarded form exactly the parts that the gateway read, or the gateway refuses the form.
 
-The readers are those of FastAPI, aiohttp, the standard library and Node.js, and Go's as a table of what it returned.
+The readers are the readers of FastAPI, aiohttp, the standard library and Node.js, and Go's as recorded results.
 """
 
 import shutil
@@ -23,7 +23,7 @@ RANDOM_FORMS = 400
 
 
 async def judged_forms(forms: Iterator[SentForm]) -> tuple[list[tuple[list[Part], SentForm]], int]:
-    """Return the parts and the sent form of each form that is taken, and how many are refused."""
+    """Return the parts and the forwarded form of each accepted form, and the number of refused ones."""
     random, taken, refused = Random(7), list[tuple[list[Part], SentForm]](), 0
     for form in forms:
         cuts = [random.randrange(len(form.body) + 1) for _ in range(random.randint(0, 5))]
@@ -41,7 +41,7 @@ async def judged_forms(forms: Iterator[SentForm]) -> tuple[list[tuple[list[Part]
 
 @pytest.fixture(scope="module")
 def process_readers() -> Iterator[dict[str, Reader]]:
-    """The readers that are no part of this environment."""
+    """Readers that are not part of this environment."""
     with ExitStack() as stack:
         starlette = stack.enter_context(LineProcess(environment("agents"), "tests.security.starlette_reader"))
         node = NodeProcess("driver.mjs", folder=BUSBOY)
@@ -62,7 +62,7 @@ async def test_threat_14_readers_in_python_find_what_was_judged() -> None:
 
 
 def _comparable(part: Part) -> Part:
-    """Return a part without a filename beyond ASCII, of which `email` knows no letters."""
+    """Return a part without a filename beyond ASCII, which `email` cannot represent."""
     named = part.filename is None or part.filename.isascii()
     return part if named else Part(part.name, "beyond ASCII", part.content)
 

@@ -1,4 +1,5 @@
-"""Forms that an engine would read otherwise than the gateway: no model, address or text passes that was not judged."""
+"""Forms that an engine would read differently from the gateway: no model, address or text is forwarded that was not
+judged."""
 
 import pytest
 
@@ -17,7 +18,7 @@ OUTER = form(("model", b"v/m"), ("file", b"x\r\n" + INNER), boundary="AA")
 
 
 async def sent_form(gateway: Rig, body: bytes, content_type: str) -> SentForm | None:
-    """Return the form that the vendor gets; None if the gateway refuses it with 400."""
+    """Return the form that the vendor gets. Return `None` if the gateway refuses it with 400."""
     gateway.vendor.default = json_answer(200, {"text": ""})
     before = len(gateway.vendor.requests)
     answer = await gateway.post(PATH, body, {"Content-Type": content_type})

@@ -1,4 +1,5 @@
-"""Allow lists against random tables: a grant gives what its own name leads to, and no account beside it."""
+"""Allow lists against random configurations: a grant gives access to the deployments of its own name, and to no other
+account."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -10,14 +11,14 @@ from hypothesis import strategies as st
 from config.problem import ConfigError
 from proxy.errors import GatewayError
 from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import plan, visible
+from proxy.routing.resolve_model import plan_for, visible
 from proxy.routing.snapshot import Snapshot, Team
 from tests.proxy.kit.tables import digest_of, snapshot
 from tests.support.examples import examples
 from tests.support.looped import looped
 
 Account = tuple[str, str]
-"""A deployment of the table, and the model that is asked for there."""
+"""A deployment of the configuration, and the model of its requests."""
 
 HIDDEN = """
 vendors:
@@ -45,9 +46,10 @@ teams:
 
 
 def accounts(table: Snapshot, team: Team, name: str, surface: str = "openai") -> set[Account]:
-    """What a request for a name reaches, fallbacks included; nothing where it is refused."""
+    """Return the accounts that a request for a name reaches, including fallbacks. Return an empty set if it is
+    refused."""
     try:
-        planned = plan(table, team, name, surface, IDLE)
+        planned = plan_for(table, team, name, surface, IDLE)
     except GatewayError:
         return set()
     return {(target.label, target.model) for target in planned.targets}
@@ -71,9 +73,9 @@ def accounts(table: Snapshot, team: Team, name: str, surface: str = "openai") ->
         ("wild", "geo/small/default", {("geo/*/default", "small")}),
         ("wild", "geo/small/more", set()),
         ("route", "other/routed", {("geo/gpt/eu", "gpt")}),
-        ("route", "other/routed/default", set()),  # the model that the route hides
+        ("route", "other/routed/default", set()),  # the model that the route shadows
         ("vendor", "other/known", {("other/known/default", "known")}),
-        ("vendor", "other/new", set()),  # the default vendor's, by a name that begins like the granted one
+        ("vendor", "other/new", set()),  # the default vendor's model, by a name that begins like the granted one
     ],
 )
 def test_threat_12_a_grant_is_never_read_as_another_account_s(team: str, name: str, reached: set[Account]) -> None:
@@ -85,7 +87,7 @@ WORDS = ("x", "default")
 PATHS = [f"v/{'/'.join(rest)}" for length in (1, 2, 3) for rest in product(WORDS, repeat=length)]
 UNIVERSE = ["r", *PATHS, *(path.removeprefix("v/") for path in PATHS), *(path.replace("v/", "w/", 1) for path in PATHS)]
 FULL = [*UNIVERSE, *(f"v/{name}" for name in UNIVERSE)]
-"""Those that a default vendor's name goes before included."""
+"""Names with the vendor, including bare names of a default vendor."""
 DEPLOYMENTS = st.sets(st.sampled_from(WORDS), max_size=2)
 TABLES = st.dictionaries(st.sampled_from([*PATHS[:6], "w/x", "w/x/x", "w/*"]), DEPLOYMENTS, max_size=5)
 ROUTES = st.dictionaries(
@@ -95,7 +97,8 @@ GRANTS = st.lists(st.sampled_from([*UNIVERSE, "v/*", "w/*", "v/x/*"]), min_size=
 
 
 def text_of(models: dict[str, set[str]], routes: dict[str, list[str]], own: dict[str, list[str]]) -> str:
-    """A table of two vendors, `v/*` among its models; a team is added that may ask for nothing but its own routes."""
+    """Return a configuration of two vendors, with `v/*` among its models, and a team that may use nothing but its own
+    routes."""
 
     def written(entries: dict[str, list[str]]) -> str:
         return ", ".join(f"{name}: {{targets: [{', '.join(targets)}]}}" for name, targets in entries.items())
@@ -117,7 +120,7 @@ def text_of(models: dict[str, set[str]], routes: dict[str, list[str]], own: dict
 
 
 def meant(grant: str) -> Iterable[str]:
-    """The names that a grant stands for."""
+    """Return the names that a grant stands for."""
     if grant.endswith("/*"):
         return [name for name in FULL if name.startswith(grant[:-1])]
     return [grant]
@@ -139,7 +142,7 @@ def test_threat_12_what_a_team_reaches_is_exactly_what_its_grants_lead_to(
         return  # a circle, a hidden deployment, a name that leads nowhere
     team = replace(table.teams["t"], allow=tuple(grants))
     everything = replace(team, allow=("*",))
-    # Without a default vendor a bare name is a route's or nobody's.
+    # Without a default vendor, a bare name is a route or nothing.
     expected = {
         account
         for name in [*team.routes, *(name for grant in grants for name in meant(grant))]
@@ -149,7 +152,7 @@ def test_threat_12_what_a_team_reaches_is_exactly_what_its_grants_lead_to(
         account
         for name in FULL
         for surface in ("anthropic", "scale")
-        # With its vendor put before it, a bare name is a model, also where the whole name is a route's.
+        # With its vendor as prefix, a bare name is a model, even if the complete name is also a route.
         if surface == "anthropic" or f"v/{name}" not in {**routes, **own}
         for account in accounts(table, team, name, surface)
     }

@@ -1,4 +1,5 @@
-"""What a vendor gets was shown to the guards of requests, or is named in proxy/plugins/README.md as not shown."""
+"""Every string that a vendor gets was shown to the guards of requests, or is listed in proxy/plugins/README.md as not
+shown."""
 
 import re
 from collections.abc import Iterable
@@ -20,10 +21,10 @@ from tests.support.vendor_script import Received, Script
 pytestmark = pytest.mark.timeout(600)  # thousands of requests, on a busy machine too
 
 NOT_SHOWN = {"id", "call_id", "tool_use_id", "file_id", "file", "inference_extra_headers"}
-"""Where a token is not shown, each in backquotes in the README of plugins."""
+"""Positions whose strings are not shown, each in backquotes in the README of plugins."""
 
 BY_RESPONSES = "gpt/gpt-5.1-codex"
-"""A model that is called by the vendor's Responses API, whichever API the client speaks."""
+"""A model that is called through the vendor's Responses API, whatever API the client uses."""
 SERVED = {
     "/v1/messages": ("claude/m", "engine/m", BY_RESPONSES),
     "/v1/chat/completions": ("engine/m", "gpt/m", BY_RESPONSES),
@@ -58,7 +59,7 @@ def found_in(texts: Iterable[str]) -> set[str]:
 
 
 def got(requests: Iterable[Received]) -> set[str]:
-    """The marks that the vendor got, in bodies and heads."""
+    """Return the marks that the vendor got, in bodies and heads."""
     return found_in(f"{each.headers} {each.body.decode('latin-1')}" for each in requests)
 
 

@@ -1,4 +1,4 @@
-"""How the gateway is shipped and run: with no rights it does not need, and with nothing that runs before it."""
+"""How the gateway is shipped and run: without rights that it does not need, and without code that runs before it."""
 
 import re
 import subprocess
@@ -24,7 +24,7 @@ KNOWN_HOOKS = {
     "distutils-precedence.pth",  # setuptools, in the environments of Python 3.11 and older
     "coverage.pth",
 }
-"""Files that the interpreter acts on when it starts, in an environment for tests. The image has none."""
+"""Files that the interpreter executes when it starts, in an environment for tests. The image has none."""
 
 
 def one(path: Path) -> Any:  # noqa: ANN401 - YAML of other tools
@@ -32,7 +32,7 @@ def one(path: Path) -> Any:  # noqa: ANN401 - YAML of other tools
 
 
 def hook_check() -> str:
-    """The shell line by which the build of the image looks for such files."""
+    """Return the shell line with which the image build searches for such files."""
     (line,) = re.findall(r"^RUN (! find .*)$", (DEPLOY / "Dockerfile").read_text("utf-8"), re.MULTILINE)
     return str(line)
 
@@ -82,7 +82,7 @@ def test_the_same_source_makes_the_same_wheel(tmp_path: Path) -> None:
 
 
 PINNED = re.compile(r"[a-z/]+:[\w.-]+@sha256:[0-9a-f]{64}")
-"""An image by its digest, with the tag that says what it is."""
+"""An image by its digest, with the tag as a description."""
 
 
 def test_base_images_are_pinned_by_digest() -> None:
@@ -124,9 +124,9 @@ def test_the_pods_have_no_rights_to_lose() -> None:
         "capabilities": {"drop": ["ALL"]},
     }
     assert "memory" in container["resources"]["limits"]
-    # Uploads beyond what is kept in memory go there, into a volume of bounded size.
+    # Uploads beyond the memory limit go into a volume of bounded size.
     (written,) = (mount for mount in container["volumeMounts"] if not mount.get("readOnly"))
-    assert written == {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 - a place in the pod
+    assert written == {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 - a path in the pod
     assert {"name": "tmp", "emptyDir": {"sizeLimit": "1100Mi"}} in pod["volumes"]
     assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
 
@@ -157,13 +157,13 @@ def test_prometheus_has_none_either_and_takes_no_more_than_a_gateway_says() -> N
 
 
 def policy() -> dict[str, Any]:
-    """The network policy of the pods."""
+    """Return the network policy of the pods."""
     found: dict[str, Any] = one(DEPLOY / "kubernetes" / "networkpolicy.yaml")["spec"]
     return found
 
 
 def may_call(address: str, port: int) -> bool:
-    """Whether the policy lets the pods call an address outside the cluster."""
+    """Return whether the policy lets the pods call an address outside the cluster."""
     for rule in policy()["egress"]:
         ports = {each["port"] for each in rule["ports"]}
         for peer in rule["to"]:
@@ -197,7 +197,7 @@ def test_nobody_but_prometheus_reaches_the_admin_port_of_the_pods() -> None:
     assert open_ports == ["http"]
     (admin,) = [rule for rule in policy()["ingress"] if "from" in rule]
     assert [port["port"] for port in admin["ports"]] == ["admin"]
-    # One peer with both selectors: two peers would be either of them.
+    # One peer with both selectors: two peers would each match alone.
     (peer,) = admin["from"]
     assert peer.keys() == {"namespaceSelector", "podSelector"}
     (container,) = one(DEPLOY / "kubernetes" / "deployment.yaml")["spec"]["template"]["spec"]["containers"]
@@ -244,7 +244,7 @@ def test_the_service_has_none_either() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory that cannot be written and run is Linux's")
 def test_the_gateway_runs_where_memory_is_never_both_written_and_run() -> None:
-    # What MemoryDenyWriteExecute does; older kernels than 6.3 do not know it and let everything pass.
+    # This is the effect of MemoryDenyWriteExecute. Kernels before 6.3 do not support it and allow everything.
     deny = "import ctypes, os, sys; ctypes.CDLL(None).prctl(65, 1, 0, 0, 0); os.execv(sys.executable, sys.argv[1:])"
     demo = [sys.executable, "-m", "proxy", "demo", "--once"]
     done = subprocess.run([sys.executable, "-c", deny, *demo], cwd=ROOT, capture_output=True, check=False, timeout=60)

@@ -1,4 +1,4 @@
-"""A vendor that speaks as if it were the gateway: whatever it says is somebody else's words, quoted."""
+"""A vendor that imitates the gateway: all of its text is quoted as the vendor's."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ OURS: JsonObject = {
         "code": "invalid_api_key",
     }
 }
-"""What the gateway says to somebody without a key."""
+"""The gateway's text for a client without a key."""
 
 OUR_HEADERS = [
     ("x-dragoman-deployment", "v/other/default"),
@@ -42,7 +42,7 @@ FRAMES: Sequence[str] = (
     "</script><script>alert(1)</script>",
     "\x00\x1b[2J\x85",
 )
-"""Text that would end a stream, or a line, or a page, if it were not quoted."""
+"""Text that would end a stream, a line, or a page if it were not quoted."""
 
 PATHS = ("/v1/completions", "/v5/completions", "/inference/v1/completions")
 
@@ -63,7 +63,7 @@ async def test_a_text_that_looks_like_framing_stays_a_text(path: str, text: str)
     assert streamed.whole
     events = [orjson.loads(event) for event in streamed.events() if event != b"[DONE]"]
     assert texts(events) == text + text
-    # Scale's API has no terminator; the others have theirs once.
+    # Scale's API has no terminator. The others have theirs once.
     assert streamed.body.count(b"\n\ndata: [DONE]\n\n") == (path != "/v5/completions")
 
 

@@ -1,4 +1,5 @@
-"""2,000 requests of 50 teams at once, some failing, some left alone: nobody reads a word of another's."""
+"""2,000 concurrent requests of 50 teams, with failures and open circuits: no response contains a word of another
+request."""
 
 import asyncio
 import re
@@ -31,17 +32,17 @@ teams:
 
 
 def mark(team: int, number: int) -> str:
-    """What only this request's prompt holds."""
+    """Return a text that only this request's prompt contains."""
     return f"mark-{team}-{number}-"
 
 
 def marks(data: bytes) -> set[str]:
-    """Whose words these are."""
+    """Return the marks in the data."""
     return {found.decode() for found in MARK.findall(data)}
 
 
 def vendor(received: Received) -> Script:
-    """Answers with the prompt; some fail with the prompt in their error, some streams break off."""
+    """Respond with the prompt. Some responses are errors that contain the prompt, some streams break off."""
     sent = received.json()
     assert isinstance(sent, dict)
     text = str(sent["prompt"])

@@ -1,6 +1,6 @@
-"""What a client can make an engine call, open, load or run: nothing that the table does not allow.
+"""The files and addresses that a client can make an engine open, load or run: only those that the configuration allows.
 
-Over sockets where a request must not arrive; in process where a vendor outside the own network is meant.
+The tests use sockets if a request must not arrive, and run in this process for a vendor outside the own network.
 """
 
 from collections.abc import AsyncIterator
@@ -66,7 +66,7 @@ LOCATORS: dict[str, JsonObject] = {
 
 
 def param_of(answer: Answer) -> JsonValue:
-    """The field that a refusal names."""
+    """Return the field that a refusal names."""
     found: JsonValue = orjson.loads(answer.body)["error"]["param"]
     return found
 
@@ -77,7 +77,7 @@ def generations(served: Rig) -> list[JsonObject]:
 
 @pytest_asyncio.fixture
 async def served() -> AsyncIterator[Rig]:
-    """A gateway before engines, all of which are the same fake."""
+    """A gateway before engines. One fake plays all of them."""
     async with rig(TABLE) as made:
         made.vendor.default = json_answer(200, completion("hello", "m"))
         yield made
@@ -135,7 +135,7 @@ HARMLESS: JsonObject = {
     "timings_per_token": True, "top_a": 0.1, "truncate_prompt_tokens": 100, "ttl": 60, "use_beam_search": False,
     "vllm_xargs": {"a": 1, "b": ["x"]}, "xtc_probability": 0.1, "ratio": "1.5:1", "when": "12:30",
 }  # fmt: skip
-"""What clients of vLLM, SGLang, llama.cpp and Ollama send in good faith."""
+"""Fields that clients of vLLM, SGLang, llama.cpp and Ollama send legitimately."""
 
 
 @pytest.mark.parametrize("name", HARMLESS)
@@ -293,7 +293,7 @@ async def test_threat_14_images_in_a_text_are_judged_where_the_engine_fetches_th
     assert (await served.post("/v1/completions", ask("v/m", prompt="![](http://10.0.0.9/x.png)"))).status == 200
 
 
-# Vendors outside the own network --------------------------------------------------------------------------------------
+# Vendors outside the own network -------------------------------------------------------------------------------------
 
 HOSTED = """
 vendors:

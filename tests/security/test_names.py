@@ -1,4 +1,4 @@
-"""What paths and names tell: an escaped slash opens no path, and no answer tells a team which names others have."""
+"""Paths and names reveal nothing: an escaped slash opens no path, and no response shows a team the names of others."""
 
 from collections.abc import AsyncIterator
 
@@ -7,7 +7,7 @@ import pytest_asyncio
 
 from proxy.errors import GatewayError
 from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import plan
+from proxy.routing.resolve_model import plan_for
 from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, Rig, ask, rig
 from tests.proxy.kit.raw_client import Answer, exchange, request
 from tests.proxy.kit.tables import digest_of, snapshot
@@ -41,13 +41,13 @@ teams:
     routes: {{plans: v/m}}
 """
 HIDDEN = ("v/secret-project", "v/secret-project/default", "v/two/us", "merger", "w/anything", "w/any/thing", "plans")
-"""Names that others may ask for, and this team knows nothing of."""
+"""Names that other teams may use, and this team must not learn."""
 
 NOWHERE = ("v/public-project", "v/public-project/default", "v/two/ap", "margin", "x/anything", "x/any/thing", "plants")
-"""Names like them that are not in the table."""
+"""Similar names that the configuration does not contain."""
 
 KNOWN = ("v/two", "v/behind", "v/behind/default", "v/last-resort")
-"""Names that its own tell it of."""
+"""Names that the team's own configuration shows."""
 
 
 @pytest_asyncio.fixture
@@ -99,7 +99,7 @@ async def test_threat_18_no_hint_and_no_list_names_what_others_have(served: Rig)
     assert b"v/two/eu" in listed.body
     hints = [await served.post("/v1/completions", ask(f"{name}s")) for name in HIDDEN]
     for answer in (listed, *hints):
-        # An answer repeats what was asked for, which here is one letter longer.
+        # A response repeats the requested name, which is one letter longer here.
         found = answer.body.decode().replace("'v/secret-projects'", "").replace("'w/anythings'", "")
         assert [name for name in HIDDEN if f"'{name}'" in found or f'"{name}"' in found] == []
 
@@ -115,7 +115,7 @@ def test_threat_18_the_work_of_a_refusal_does_not_tell_either(monkeypatch: pytes
     monkeypatch.setattr("proxy.routing.resolve_model.get_close_matches", close)
     for name in (*HIDDEN, *NOWHERE):
         with pytest.raises(GatewayError):
-            plan(table, table.teams["search"], name, "openai", IDLE)
+            plan_for(table, table.teams["search"], name, "openai", IDLE)
     assert compared == [*HIDDEN, *NOWHERE]
 
 

@@ -1,4 +1,4 @@
-"""A file that was taken for a table by mistake is not read out: a message says what is wrong with it and where."""
+"""A file that was loaded as configuration by mistake is not quoted: a message names the error and its position."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -35,13 +35,13 @@ FILES: Mapping[str, str] = {
     "a deep one": f"{SECRET}: " + "[" * 200 + "]" * 200,
     "a table's key below": f"{SECRET}: {{vendors: {{{SECRET}: 1}}}}\n",
 }
-"""Files as they lie about a machine, and such as only somebody would write who wants them read out."""
+"""Ordinary files of a machine, and files that an attacker writes to have them quoted."""
 
 TABLE = "version: 1\nvendors: {{mock: {{}}}}\nmodels: {{mock/echo: {{}}}}\n{more}"
 
 
 def told(table: Path) -> str:
-    """What the operator, the log and the answer to a reload say of a table."""
+    """Return all output about a config file: to the operator, to the log and in the response to a reload."""
     with pytest.raises(ConfigError) as caught:
         Source(table, {}).load()
     return str(caught.value)
@@ -94,7 +94,7 @@ def test_threat_18_no_field_repeats_the_file_that_a_reference_names(tmp_path: Pa
     text = TABLE.format(more="") if not place.startswith("vendors") else "version: 1\nmodels: {mock/echo: {}}\n"
     table.write_text(f"{text}{more}\n", "utf-8")
     if place.startswith("defaults: {ca_file"):
-        # A certificate is read where something uses it.
+        # A certificate is read when something uses it.
         table.write_text(table.read_text("utf-8").replace("mock: {}", "mock: {}, openai: {api_key: x}"), "utf-8")
         table.write_text(table.read_text("utf-8").replace("mock/echo: {}", "mock/echo: {}, openai/m: {}"), "utf-8")
     assert SECRET not in told(table)

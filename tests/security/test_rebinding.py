@@ -1,4 +1,5 @@
-"""A name that changes its mind after it was judged: a call goes to the very address that was permitted, or nowhere."""
+"""A name that changes its address after it was judged: a call goes to exactly the address that was permitted, or
+nowhere."""
 
 import asyncio
 import socket
@@ -22,7 +23,7 @@ STRANGER = replace(TARGET, allow_private=False)
 
 @dataclass(slots=True)
 class Names:
-    """A resolver whose answers change, and the addresses that were connected to after them."""
+    """A resolver whose responses change, and the addresses of later connections."""
 
     answers: deque[Sequence[str]] = field(default_factory=deque)
     asked: int = 0
@@ -36,7 +37,7 @@ class Names:
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> Names:
-    """The system's resolver replaced, and every connection beyond this machine refused after it was noted."""
+    """The system's resolver is replaced, and every connection beyond this machine is recorded and refused."""
     made = Names()
 
     def look_up(self: GuardedResolver, host: str, port: int) -> asyncio.Future[list[Found]]:
@@ -59,7 +60,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Names:
 
 
 async def refused(transport: HttpTransport, vendor: FakeVendor) -> None:
-    """A call of a public name that reaches nobody, least of all the vendor inside."""
+    """Assert that a call of a public name reaches no server, in particular not the vendor inside."""
     kind = await failure(transport, f"https://rebinding.example:{vendor.port}/", STRANGER)
     assert kind is FailureKind.CONNECT
     assert vendor.connections == 0

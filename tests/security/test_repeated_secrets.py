@@ -1,4 +1,4 @@
-"""A vendor repeats what it was sent, written in another way: no client, log line or metric shows it."""
+"""A vendor repeats the request in another encoding: no client, log line or metric shows its secrets."""
 
 import asyncio
 import base64
@@ -61,7 +61,7 @@ vendors:
 
 
 def escaped(text: str) -> str:
-    """A text within JSON within JSON."""
+    """Return a text within JSON within JSON."""
     return json.dumps(json.dumps(text).replace("/", "\\/"))
 
 
@@ -83,17 +83,17 @@ WAYS: Mapping[str, Callable[[str], str]] = {
     "its end": lambda text: text[len(text) // 3 :],
     "its middle": lambda text: text[4:-4],
 }
-"""How a secret may be written; the last three are pieces."""
+"""The encodings of a secret. The last three are parts of it."""
 
 
 def bare(value: str) -> str:
-    """A header's value without its scheme, and of RFC 7617's pair the password."""
+    """Return a header's value without its scheme, and of RFC 7617's pair only the password."""
     scheme, _, rest = value.partition(" ")
     return base64.b64decode(rest).decode().partition(":")[2] if scheme == "Basic" else rest or value
 
 
 def echo(way: str) -> Callable[[Received], Script]:
-    """A vendor's refusal with every secret written in one way, in a stream as an error within."""
+    """Return a vendor's refusal with every secret in one encoding. A stream contains it as an error event."""
 
     def answer(received: Received) -> Script:
         names = ("authorization", "x-pin", "x-backend-auth")
@@ -112,7 +112,8 @@ def token(received: Received) -> Script:
 
 
 def shown(text: bytes) -> list[str]:
-    """Which secrets can be read out of a text: whole, or 12 characters of a long one, in any of the ways."""
+    """Return the secrets that can be read out of a text, complete or 12 characters of a long one, in any of the
+    encodings."""
     lower = text.decode("utf-8", "replace").lower()
     found = []
     for secret in SECRETS:
@@ -201,5 +202,5 @@ def test_threat_17_an_error_of_16_megabytes_costs_no_more_than_a_short_one(text:
         return [TARGET.credential.conceal(failure.message) for failure in failures_of_it()]
 
     assert all(len(words) <= 500 for words in concealed())
-    # These took from 5 to 20 seconds.
+    # These once took from 5 to 20 seconds.
     assert excess(concealed, 50) == ""

@@ -1,4 +1,4 @@
-"""Keys come and go while requests run: nobody is refused who may ask, and nobody answered who may not any more."""
+"""Keys change while requests run: no request with a valid key is refused, and none with an invalid key is served."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -17,7 +17,7 @@ OLD, NEW = "dk-old", "dk-new"
 
 
 def table(*keys: str, until: str = "") -> str:
-    """A table whose team has these keys; the first only until some moment, if one is given."""
+    """Return a configuration whose team has these keys. The first may have an expiry time."""
     digests = ", ".join(f'"{digest_of(key)}"' for key in keys)
     if until:
         digests = digests.replace(f'"{digest_of(keys[0])}"', f'{{key: "{digest_of(keys[0])}", not_after: {until}}}')
@@ -33,8 +33,8 @@ async def status(made: Rig, key: str) -> int:
 
 
 async def answers(made: Rig, steps: Iterable[Callable[[], str]]) -> set[int]:
-    """The statuses that clients get who ask on and on, while one step after the other is taken; each step gives the key
-    that they use from then on."""
+    """Return the statuses of clients that send requests continuously, while one step after the other is taken. Each
+    step returns the key that they use from then on."""
     seen: list[int] = []
     over = asyncio.Event()
     key = OLD
@@ -47,7 +47,7 @@ async def answers(made: Rig, steps: Iterable[Callable[[], str]]) -> set[int]:
     for step in steps:
         key = step()
         before = len(seen)
-        while len(seen) < before + 50:  # noqa: ASYNC110 - a list tells no one
+        while len(seen) < before + 50:  # noqa: ASYNC110 - a list has no event
             await asyncio.sleep(0)
     over.set()
     await asyncio.gather(*clients)
@@ -100,7 +100,7 @@ async def test_a_key_ends_by_itself_and_whoever_still_uses_it_guesses_nothing(un
         assert (await status(made, OLD), await status(made, NEW)) == (200, 200)
         now = end
         assert (await status(made, OLD), await status(made, NEW)) == (401, 200)
-        # Of keys that are nobody's twenty may come from one address; the one that was somebody's is none of them.
+        # Twenty unknown keys may come from one address. A key that was valid before does not count as unknown.
         answers = [(key, await status(made, key)) for key in [OLD, "dk-of-nobody"] * 22]
         assert answers.count((OLD, 401)) == 22
         assert (answers.count(("dk-of-nobody", 401)), answers.count(("dk-of-nobody", 429))) == (20, 2)

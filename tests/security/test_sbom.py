@@ -1,4 +1,4 @@
-"""The list of what is shipped says all of it and nothing else, with the hashes of the lock."""
+"""The list of shipped components is complete and contains nothing else, with the hashes of the lock."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from tests.support.looped import looped
 
 TEXT = (ROOT / LOCK).read_text("utf-8")
 
-Bill = dict[str, Any]  # Any: JSON, as whoever reads it finds it
+Bill = dict[str, Any]  # Any: JSON as a reader finds it
 
 
 def normal(name: str) -> str:
@@ -24,7 +24,7 @@ def normal(name: str) -> str:
 
 
 def installed(*roots: str) -> dict[str, str]:
-    """Name to version of what is installed because of these distributions, themselves included."""
+    """Return the installed versions of these distributions and their dependencies, by name."""
     found: dict[str, str] = {}
     wanted = [Requirement(root) for root in roots]
     while wanted:
@@ -44,7 +44,7 @@ def installed(*roots: str) -> dict[str, str]:
 
 
 def differences(made: Bill, scope: str, held: dict[str, str]) -> list[str]:
-    """Where the components of a scope and what an installation holds are not the same."""
+    """Return the differences between the components of a scope and the contents of an installation."""
     listed = {each["name"]: each["version"] for each in made["components"] if each["scope"] == scope}
     return sorted(
         [f"{name} {version} is not listed" for name, version in held.items() - listed.items()]
@@ -53,14 +53,14 @@ def differences(made: Bill, scope: str, held: dict[str, str]) -> list[str]:
 
 
 def runtime() -> dict[str, str]:
-    """What a runtime installation holds besides the program."""
+    """Return the contents of a runtime installation besides the program."""
     held = installed("dragoman")
     del held["dragoman"]
     return held
 
 
 def listed(lock: str = TEXT) -> Bill:
-    """The list of a lock as it is printed."""
+    """Return the printed list of a lock."""
     made: Bill = json.loads(json.dumps(bill(lock)))
     return made
 

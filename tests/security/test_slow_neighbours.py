@@ -1,4 +1,4 @@
-"""A team whose answers take long beside one whose answers do not, at one deployment."""
+"""A team with slow responses beside a team with fast ones, at one deployment."""
 
 import asyncio
 
@@ -22,7 +22,7 @@ SLOW = 3.0
 
 
 def vendor(received: Received) -> Script:
-    """Slow for one team, at once for the other."""
+    """Respond slowly to one team, at once to the other."""
     sent = received.json()
     assert isinstance(sent, dict)
     answer = json_answer(200, completion("ok"))

@@ -1,4 +1,4 @@
-"""What no source file does, whoever wrote it: run text as code, unpack objects from bytes, weaken TLS, write files."""
+"""Operations that no source file uses: running text as code, unpickling objects, weakening TLS, writing files."""
 
 import ast
 import tomllib
@@ -17,8 +17,8 @@ MAY_CALL_C = {
         *("process_name", "workers/adopted_process"),
     )
 }
-"""Signal handlers that work while native code holds the interpreter's lock, a setting of malloc, an advice about the
-whole heap, a process's name, and adopting the processes that a child leaves: Python has no words for any of them."""
+"""Signal handlers that work while native code holds the interpreter's lock, a setting of malloc, advice about the whole
+heap, a process's name, and adopting the processes that a child leaves. Python offers no function for any of them."""
 
 UNSAFE_YAML = frozenset(
     {f"yaml.{name}" for name in ("load_all", "full_load", "full_load_all", "unsafe_load", "unsafe_load_all")}
@@ -40,8 +40,8 @@ MAY_WRITE = frozenset(
         ),
     }
 )
-"""What `make generate` runs, the command that is asked to write a file, the demo, whose folder is its own, what is in
-the folder of the ledger's journals, and what tells the kernel how nice a session is."""
+"""The programs of `make generate`, the command that writes a file on request, the demo with its own folder, the
+ledger's journals, and the code that sets a session's niceness."""
 
 
 def sources() -> Mapping[str, str]:
@@ -53,7 +53,7 @@ def sources() -> Mapping[str, str]:
 
 
 def names(text: str) -> Iterator[tuple[str, int]]:
-    """Every bare name that is called, every attribute, and every keyword given as false, with its line."""
+    """Yield every bare name that is called, every attribute, and every keyword with the value false, with its line."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield node.func.id, node.lineno
@@ -64,12 +64,12 @@ def names(text: str) -> Iterator[tuple[str, int]]:
 
 
 def uses(banned: frozenset[str], text: str) -> list[str]:
-    """The banned names that a text uses."""
+    """Return the banned names that a text uses."""
     return [f"{line}: {name}" for name, line in names(text) if name in banned]
 
 
 def found(banned: frozenset[str], but: frozenset[str] = frozenset()) -> dict[str, list[str]]:
-    """The same of every file that is not excepted."""
+    """Return the same for every file that is not excepted."""
     return {path: used for path, text in sources().items() if path not in but and (used := uses(banned, text))}
 
 

@@ -1,4 +1,4 @@
-"""Limits of tokens against clients that have more sent or generated than is counted."""
+"""Token limits against clients that cause more tokens to be sent or generated than are counted."""
 
 import asyncio
 from typing import cast
@@ -21,7 +21,7 @@ LONG: JsonObject = {"messages": [{"role": "user", "content": "x" * 3000}]}
 
 
 def counted(served: Rig) -> tuple[int, int]:
-    """The tokens that the limit has counted, and those that the metrics have."""
+    """Return the tokens that the limit has counted, and the tokens in the metrics."""
     return views(served)["team t: tokens day"], int(sum(served.series("tokens_total").values()))
 
 

@@ -1,5 +1,5 @@
-"""A real gateway whose event loop is made to stand still, in Python and in native code that holds the interpreter's
-lock: it is ended, replaced, and says which request it was; signals end it all the same."""
+"""A real gateway whose event loop is blocked, in Python and in native code that holds the interpreter's lock: it is
+ended, replaced, and logs the request. Signals still end it."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ import pytest
 
 from providers.json_types import JsonObject
 from proxy.process.freeze_watchdog import main_thread
-from proxy.process.shutdown import LAST_CALL
+from proxy.process.shutdown import FORCED_EXIT_AFTER
 from proxy.workers.assemble_supervisor import STOP_TIMEOUT
 from tests.proxy.kit.raw_client import Answer, connected, exchange, request
 from tests.proxy.kit.tables import digest_of
@@ -33,7 +33,7 @@ WAYS = {
     "native": "sum(range(10**13))",
     "native-sleep": "ctypes.PyDLL(None).sleep(3600)",
 }
-"""How a loop can stand: the last three hold the interpreter's lock, and the last one uses no CPU."""
+"""Ways to block a loop. The last three hold the interpreter's lock, and the last one uses no CPU."""
 
 SITE = "import ctypes, os, re, time\nfrom proxy.upstream.mock_transport import MockTransport\n" + (
     "whole = MockTransport.open\n"
@@ -46,19 +46,19 @@ SITE = "import ctypes, os, re, time\nfrom proxy.upstream.mock_transport import M
     "    return await whole(self, request, request_id, repeats)\n"
     "MockTransport.open = open\n"
 )
-"""Run before the gateway: a prompt can make its loop stand. A file in FOLDER names the process that does."""
+"""Code that runs before the gateway: a prompt can block its loop. A file in FOLDER names the process that does."""
 
-IMPATIENT = "from proxy.process import shutdown\nshutdown.LAST_CALL = 1.0\n"
-"""Run before it too: after a second signal it waits for less than the built-in five seconds, in which a loop that
-stands uses a whole processor. Not for a supervisor, which ends its workers in that time."""
+IMPATIENT = "from proxy.process import shutdown\nshutdown.FORCED_EXIT_AFTER = 1.0\n"
+"""More code that runs before it: after a second signal it waits for less than the built-in five seconds, in which a
+blocked loop uses a whole processor. It is not for a supervisor, which ends its workers in that time."""
 
-PATIENT = "from proxy.process import shutdown\nshutdown.LAST_CALL = 600.0\n"
-"""Run before a supervisor: on a busy machine it may take longer than five seconds to end its workers and itself. No
-worker ends by itself then."""
+PATIENT = "from proxy.process import shutdown\nshutdown.FORCED_EXIT_AFTER = 600.0\n"
+"""Code that runs before a supervisor: on a busy machine it may take longer than five seconds to end its workers and
+itself. With this, no worker ends by itself."""
 
 
 def table(*server: str) -> str:
-    """One team on the mock, with these lines in the section `server`."""
+    """Return a configuration of one team on the mock, with these lines in the section `server`."""
     lines = ["  port: ${PORT}", "  admin:", "    port: ${ADMIN_PORT}", *(f"  {line}" for line in server)]
     return "\n".join(
         [
@@ -69,7 +69,7 @@ def table(*server: str) -> str:
 
 
 def environment(folder: Path, before: str = SITE) -> dict[str, str]:
-    """That of a gateway whose loop a prompt can stop."""
+    """Return the environment of a gateway whose loop a prompt can block."""
     (folder / "sitecustomize.py").write_text(f"FOLDER = {str(folder)!r}\n{before}", encoding="utf-8")
     return {"PYTHONPATH": f"{folder}:{ROOT}"}
 
@@ -80,7 +80,7 @@ def completion(prompt: str, request_id: str = "other") -> bytes:
 
 
 async def answered(gateway: RunningGateway) -> Answer:
-    """The answer of a worker that serves: the kernel still gives connections to one that stands."""
+    """Return the response of a worker that serves: the kernel still gives connections to a blocked one."""
     while True:
         try:
             async with asyncio.timeout(10):
@@ -90,7 +90,7 @@ async def answered(gateway: RunningGateway) -> Answer:
 
 
 def alive(process: int) -> bool:
-    """Whether a process has not ended, whoever may be there to take note of its end."""
+    """Return whether a process has not ended, even if no parent has waited for it."""
     thread = main_thread(process)
     return thread is not None and thread.state not in "ZX"
 
@@ -101,7 +101,7 @@ async def ended(gateway: RunningGateway) -> int:
 
 
 async def standing(folder: Path) -> int:
-    """Wait until a process stands, and return its id."""
+    """Wait until a process is blocked, and return its id."""
     await until(lambda: any(folder.glob("stands.*")))
     process = int(next(folder.glob("stands.*")).suffix[1:])  # noqa: ASYNC240 - a folder of the test's own
     await gone_on(process)
@@ -109,8 +109,8 @@ async def standing(folder: Path) -> int:
 
 
 async def gone_on(process: int) -> None:
-    """Wait until the main thread has been running for a while, or sleeps: it is where it stands, and the handler in C
-    of a signal that came before has run."""
+    """Wait until the main thread has been running for a while, or sleeps. It is then blocked, and the C handler of an
+    earlier signal has run."""
     pending = re.compile(r"^(?:SigPnd|ShdPnd):\t(?!0+$)", re.MULTILINE)
     await until(lambda: pending.search(Path(f"/proc/{process}/status").read_text()) is None)
     before = main_thread(process)
@@ -142,7 +142,7 @@ async def test_a_worker_that_stands_is_killed_named_and_replaced(way: str, tmp_p
         ]
         assert f"(process {victim})" in line
         assert f"the last request begun: {GUARDED}" in line
-        assert f"(process {victim}) ended on SIGKILL; another takes its place" in gateway.messages()
+        assert f"(process {victim}) ended on SIGKILL; it is replaced" in gateway.messages()
         assert SECRET not in gateway.messages()
         assert KEY not in gateway.messages()
         assert await gateway.stop() == 0
@@ -201,7 +201,7 @@ async def test_a_worker_that_stands_does_not_outlive_its_supervisor_for_long(way
             await standing(tmp_path)
             gateway.process.kill()
             assert await ended(gateway) == -signal.SIGKILL
-            while any(map(alive, workers)):  # noqa: ASYNC110 - tells no one
+            while any(map(alive, workers)):  # noqa: ASYNC110 - no event
                 await asyncio.sleep(0.1)
 
 
@@ -243,7 +243,7 @@ async def test_a_second_sigterm_ends_workers_that_stand(way: str, tmp_path: Path
 
 
 def test_a_supervisor_ends_its_workers_before_it_would_end_itself() -> None:
-    assert STOP_TIMEOUT < LAST_CALL
+    assert STOP_TIMEOUT < FORCED_EXIT_AFTER
 
 
 async def test_a_drain_ends_although_a_worker_stands(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""What one team has stored, and what another tries: no id, in whatever form and wherever it is said, leads there."""
+"""The stored responses of one team, and another team that tries to reach them: no id, in any form or position, leads
+there."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -38,7 +39,7 @@ async def call(made: Rig, team: str, method: str, path: str, body: JsonValue = N
 
 
 async def stored(made: Rig) -> JsonObject:
-    """A response that team a has stored, with its items."""
+    """Return a response that team a has stored, with its items."""
     said: JsonObject = {"model": "v/m", "input": [{"id": "msg_mine", "role": "user", "content": CANARY}]}
     answer = await call(made, "a", "POST", "/v1/responses", said)
     assert answer.status == 200
@@ -48,7 +49,7 @@ async def stored(made: Rig) -> JsonObject:
 
 
 def forms(name: str) -> Iterator[str]:
-    """An id as it is, and as an owner's memory may have it."""
+    """Yield an id unchanged, and in forms that a store's keys with an owner may have."""
     yield name
     for prefix, owner in product(("", "r:", "i:"), ("", "team a", "team a:", "a/", "a%2F", "../a/", "%2e%2e%2f")):
         yield f"{owner}{prefix}{name}".replace(" ", "%20")
@@ -98,11 +99,11 @@ async def test_a_team_that_takes_another_s_ids_as_its_own_changes_nothing_there(
 
 
 async def test_a_team_that_fills_the_store_costs_another_nothing(made: Rig) -> None:
-    made.gateway.responses.entries.kept.most = 400_000
+    made.features.responses.entries.kept.most = 400_000
     response = await stored(made)
     made.vendor.default = json_answer(200, chat("of b"))
     flood: JsonObject = {"model": "v/m", "input": "x" * 50_000}
     answers = await asyncio.gather(*(call(made, "b", "POST", "/v1/responses", flood) for _ in range(60)))
     assert {answer.status for answer in answers} == {200}
-    assert made.gateway.responses.entries.kept.size <= 400_000
+    assert made.features.responses.entries.kept.size <= 400_000
     assert (await call(made, "a", "GET", f"/v1/responses/{response['id']}")).status == 200

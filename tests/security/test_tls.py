@@ -1,4 +1,4 @@
-"""The way to a vendor: no certificate that should not be trusted, no old TLS, and nothing in the clear."""
+"""The connection to a vendor: no untrusted certificate, no old TLS, and nothing unencrypted."""
 
 import asyncio
 import ssl
@@ -41,7 +41,7 @@ def authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Autho
 
 @dataclass(slots=True)
 class Vendor:
-    """A vendor behind TLS, and what it heard after the handshake."""
+    """A vendor behind TLS, and the bytes that it received after the handshake."""
 
     port: int = 0
     heard: bytes = b""
@@ -49,7 +49,7 @@ class Vendor:
 
 @asynccontextmanager
 async def vendor(context: ssl.SSLContext) -> AsyncIterator[Vendor]:
-    """A server that answers everything alike."""
+    """Run a server that responds to everything alike."""
     made = Vendor()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

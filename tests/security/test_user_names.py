@@ -1,4 +1,4 @@
-"""Names of end users are the clients' to make up: any number, of any length, with any characters."""
+"""Clients make up the names of end users: any number, of any length, with any characters."""
 
 import asyncio
 
@@ -44,7 +44,7 @@ async def test_threat_19_any_number_of_users_of_any_length_leave_room_for_each_o
 
 
 def used(served: Rig, user: str) -> int:
-    """The requests of a user today."""
+    """Return the requests of a user today."""
     found = served.limits.users.views(*served.limits.times())
     return max(each.used for each in found if each.scope == f"user t/{user_digest(user)}")
 

@@ -1,4 +1,4 @@
-"""Whatever a client or a vendor makes large, the work that it costs grows no faster, and stays within bounds."""
+"""If a client or a vendor makes anything large, the cost of the work grows no faster, and stays bounded."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ TARGETS = targets()
 COMMON = frozenset(
     {"openai", "perplexity", "anthropic", "gemini", "bedrock", "cohere", "ollama_native", "sglang_native"}
 )
-"""Rows that every run looks at; the others share their translation of conversations with one of these."""
+"""Rows that every run checks. The others share their translation of conversations with one of these."""
 
 
 def _name(one: Axis | Flood) -> str:
@@ -48,18 +48,18 @@ def _name(one: Axis | Flood) -> str:
 
 @cache
 def bodies(axis: Axis) -> tuple[bytes, bytes]:
-    """A body and one that is larger along one axis."""
+    """Return a body and one that is larger along one axis."""
     return body_of(axis, axis.size), body_of(axis, TIMES * axis.size)
 
 
 @cache
 def requests(axis: Axis) -> tuple[UnifiedRequest, UnifiedRequest]:
-    """The same, parsed."""
+    """Return the same, parsed."""
     small, large = bodies(axis)
     return parsed(axis, small), parsed(axis, large)
 
 
-# Requests -------------------------------------------------------------------------------------------------------------
+# Requests ------------------------------------------------------------------------------------------------------------
 
 
 @looped("axis", AXES, ids=_name)
@@ -123,7 +123,7 @@ def test_threat_05_too_many_choices_are_refused_before_they_are_listed() -> None
 
 
 def chat_body(arguments: str = "{}") -> JsonObject:
-    """A conversation with a call."""
+    """Return a conversation with a call."""
     call: JsonObject = {"id": "a", "type": "function", "function": {"name": "look", "arguments": arguments}}
     return {
         "model": "v/m",
@@ -149,7 +149,7 @@ def test_threat_05_arguments_of_calls_hold_no_more_elements_than_a_body() -> Non
         OPENAI.parse(Operation.CHAT, orjson.dumps(chat_body('{"a":[' + "[]," * 200_000 + "1]}")), None)
 
 
-# Answers --------------------------------------------------------------------------------------------------------------
+# Responses -----------------------------------------------------------------------------------------------------------
 
 
 @looped("flood", FLOODS, ids=_name)
@@ -166,7 +166,7 @@ def test_threat_05_reading_a_flood_grows_with_its_bytes(flood: Flood) -> None:
         pytest.param("in bytes", 40, marks=pytest.mark.nightly),
     ],
 )
-@pytest.mark.parametrize("name", [name for name in STREAMS if name != "sglang"])  # SGLang's repeats all that has come
+@pytest.mark.parametrize("name", [name for name in STREAMS if name != "sglang"])  # SGLang's repeats all text so far
 def test_threat_05_decoding_grows_with_the_stream(name: str, form: str, size: int) -> None:
     assert growth(stream_work(name, form, size), stream_work(name, form, TIMES * size)) == ""
 
@@ -222,11 +222,11 @@ def test_threat_05_classifying_grows_with_the_error(name: str) -> None:
         assert growth(partial(classify, small), partial(classify, large)) == "", unit
 
 
-# Patterns -------------------------------------------------------------------------------------------------------------
+# Patterns ------------------------------------------------------------------------------------------------------------
 
 
 def searched() -> Iterator[re.Pattern[str]]:
-    """Every pattern that a vendor's words are searched with."""
+    """Yield every pattern that searches a vendor's text."""
     for signature in (*context_signatures.SIGNATURES, *context_signatures.CATCH_ALL):
         yield signature.pattern
     for module in (context_signatures, rate_limits, anthropic_errors, aws_errors, gemini_errors, openai_stream):
@@ -245,7 +245,7 @@ UNITS = ("a", "A1", "1", "1,", "1 ", "a.", "a-", "a_", "a:", "a/", "/a", "::", "
 
 
 def hostile(pattern: re.Pattern[str], size: int) -> Sequence[str]:
-    """Texts of words that the pattern looks for, and of characters that its repetitions take."""
+    """Return texts of words that the pattern searches, and of characters that its repetitions match."""
     words = re.findall(r"[A-Za-z][A-Za-z ]{2,}", pattern.pattern)[:8]
     units = (*UNITS, *words, *(f"{word}{unit}" for word in words[:3] for unit in ("a", "1", " ", "1,")))
     return [(unit * size)[:size] for unit in units]
@@ -262,7 +262,7 @@ def test_threat_05_patterns_take_linear_time_over_hostile_words() -> None:
 
 @looped("unit", [*UNITS, "maximum context length is 1", "exceeds ", "try again 1m"])
 def test_threat_05_what_is_said_of_sizes_is_read_in_bounded_time(unit: str) -> None:
-    """Of any text only the beginning is searched."""
+    """Only the beginning of any text is searched."""
     for text in (unit * (MAX_TEXT // len(unit)), unit * (4 * MAX_TEXT)):
         assert growth(partial(read_overflow, text[:MAX_TEXT], {}), partial(read_overflow, text, {})) == ""
 
@@ -270,7 +270,7 @@ def test_threat_05_what_is_said_of_sizes_is_read_in_bounded_time(unit: str) -> N
 @looped("value", [b"1" * 300, b"9" * 22, b"0.5", b"1e300", b'{"a":1,"a":1}', b'{"a":"\\u0061\\""}'])
 def test_threat_05_a_body_in_any_form_is_read_in_linear_time(value: bytes) -> None:
     def read(count: int) -> None:
-        with suppress(GatewayError):  # of integers beyond 64 bits
+        with suppress(GatewayError):  # for integers beyond 64 bits
             body_of_request.load(b'{ "x" : [ %b ] }' % b" , ".join([value] * count), frozenset())
 
     assert growth(partial(read, 2_000), partial(read, 2_000 * TIMES)) == ""

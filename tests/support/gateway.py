@@ -113,7 +113,7 @@ class RunningGateway:
     async def logged(self, count: int) -> list[JsonObject]:
         """Wait until the access log has counted that many requests, and return all of its lines. One line counts all
         requests that are refused within a second, as on a machine that is too busy for them."""
-        while told_of(lines := self.log()) < count:  # noqa: ASYNC110 - a file tells no one
+        while told_of(lines := self.log()) < count:  # noqa: ASYNC110 - a file has no event
             await asyncio.sleep(0.01)
         return lines
 
@@ -156,7 +156,7 @@ class RunningGateway:
         before = await self._reloads()
         self.table.write_text(with_server(table), encoding="utf-8")
         self.process.send_signal(signal.SIGHUP)
-        while await self._reloads() == before:  # noqa: ASYNC110 - the counter tells no one
+        while await self._reloads() == before:  # noqa: ASYNC110 - the counter has no event
             await asyncio.sleep(0.01)
 
     async def _reloads(self) -> float:

@@ -159,7 +159,7 @@ def _broad_names(caught: ast.expr) -> Iterator[str]:
 
 
 def functions(tree: ast.AST) -> Iterator[Function]:
-    """Return every function and method, outer ones before the ones inside them."""
+    """Yield every function and method, outer ones before the ones inside them."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
@@ -182,7 +182,7 @@ def _long_functions(text: str) -> Iterator[str]:
 
 
 def _defined(tree: ast.AST) -> Iterator[Function]:
-    """Return every function and method. Search statements only: no other node contains one."""
+    """Yield every function and method. Search statements only: no other node contains one."""
     for name in ("body", "handlers", "orelse", "finalbody", "cases"):
         for node in getattr(tree, name, ()):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

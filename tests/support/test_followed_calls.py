@@ -29,7 +29,7 @@ def last(): ...
 
 
 def made_up() -> dict[str, object]:
-    """The functions of the made-up files, which can call each other."""
+    """Return the functions of the made-up files, which can call each other."""
     names: dict[str, object] = {}
     for path, text in FILES.items():
         exec(compile(text, str(ROOT / path), "exec"), names)  # noqa: S102 - our own text

@@ -15,7 +15,7 @@ from tests.support.summary_counts import CountKey, counts, hand_over, take_over
 
 
 def process(**attributes: object) -> pytest.Config:
-    """The object in which a process of a run holds its counts."""
+    """Return the object in which a process of a run holds its counts."""
     return cast(pytest.Config, SimpleNamespace(stash=pytest.Stash(), **attributes))
 
 

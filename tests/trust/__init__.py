@@ -1,1 +1,1 @@
-"""The scoreboard: figures of the gateway's reliability, each with its target, and a sabotage that turns it red."""
+"""The scoreboard: figures of the gateway's reliability, each with its target, and a sabotage that makes it bad."""

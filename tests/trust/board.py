@@ -1,8 +1,8 @@
-"""The scoreboard: `python -m tests.trust` finds the figures of a tier and prints number, figure, target, verdict, value
-and seconds.
+"""The scoreboard: `python -m tests.trust` measures the figures of a tier and prints number, figure, target, verdict,
+value and seconds.
 
-A figure that was not run is `not run` with its reason, never good. Exit status: 0 when every selected figure is good, 1
-when one is bad, 3 when none is bad and one could not be run.
+A figure that was not run is `not run` with its reason, never good. Exit status: 0 if every selected figure is good, 1
+if one is bad, 3 if none is bad and one could not be run.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from tests.trust.pytest_results import cases_of, run, selected
 
 
 def every_figure() -> Iterator[Figure]:
-    """All that are found, and a line for each that is not: a gap must show."""
+    """Yield all measured figures, and a line for each number that only `UNHELD` has, so that the gap shows."""
     found = (*FIGURES, *LOAD_FIGURES)
     yield from found
     numbers = {figure.number for figure in found}
@@ -32,11 +32,11 @@ def every_figure() -> Iterator[Figure]:
 
 
 ALL: Final = tuple(sorted(every_figure(), key=lambda figure: (figure.number, "CNW".index(figure.tier))))
-"""Every figure, by number; one that is found in two ways has two lines."""
+"""Every figure, by number. A figure with two kinds of measurement has two lines."""
 
 COMMANDS: Final = {"C": "make trust", "N": "make trust-full", "W": "make trust-full ARGS=--release"}
 WIDTHS: Final = (3, 1, 32, 40, 7, 7, 60)
-"""Of the columns. What does not fit goes on below."""
+"""The widths of the columns. Longer text continues on the next line."""
 
 HEADER: Final = ("", "", "figure", "target", "verdict", "seconds", "what came out")
 
@@ -51,12 +51,12 @@ def row(cells: Sequence[str]) -> str:
 
 
 def names_of(figure: Figure) -> set[str]:
-    """Return a figure's names on the command line: `R15` is every line of that number, `R15/C` one of them."""
+    """Return a figure's names on the command line: `R15` is every line of that number, `R15/C` one of its lines."""
     return {figure.number, f"{figure.number}/{figure.tier}"}
 
 
 def verdicts(output: str) -> Iterator[tuple[str, str]]:
-    """From a printed board: `R15/C` and the verdict of each line."""
+    """Yield the verdict of each line of a printed board, by names like `R15/C`."""
     start = sum(width + 2 for width in WIDTHS[:4])
     for line in output.splitlines():
         if re.match(r"R\d\d  [CNW]  ", line):
@@ -81,7 +81,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the board. `failures` are its failed tests; `due` says that it was selected."""
+    """One line of the board. `failures` are its failed tests. `due` means that it was selected."""
 
     figure: Figure
     verdict: Literal["good", "BAD", "not run"]
@@ -106,7 +106,8 @@ class Line:
 
 
 def by_tests(figure: Figure, tests: Tests, cases: Sequence[Case]) -> Line:
-    """A figure that tests hold, of which each part of the selection must have been run, and no test skipped."""
+    """Return the line of a figure that tests decide. Each part of the selection must have run, and no test may be
+    skipped."""
     found = dict.fromkeys(case for node in tests.selection for case in selected(cases, node))
     absent = [node for node in tests.selection if next(selected(cases, node), None) is None]
     seconds = sum(case.seconds for case in found)
@@ -123,7 +124,8 @@ def by_tests(figure: Figure, tests: Tests, cases: Sequence[Case]) -> Line:
 
 
 def by_measure(figure: Figure, measure: Measure) -> Line:
-    """A figure that is measured; what breaks while it is, is a bad figure and not the end of the board."""
+    """Return the line of a measured figure. An exception during the measurement makes the figure bad and does not end
+    the board."""
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix=f"trust-{figure.number}-") as folder:
         try:
@@ -139,7 +141,7 @@ def judged_line(figure: Figure, result: Result, seconds: float) -> Line:
 
 
 def lines(figures: Sequence[Figure], plan: Plan, folder: Path) -> Iterator[Line]:
-    """Find the selected figures, tests first, all in one run; return one line each, in order."""
+    """Measure the selected figures, tests first, all in one run. Return one line for each, in order."""
     held = [figure.how for figure in figures if plan.wants(figure) and isinstance(figure.how, Tests)]
     report = plan.report or folder / "tests.xml"
     if held and plan.report is None:
@@ -160,7 +162,7 @@ def lines(figures: Sequence[Figure], plan: Plan, folder: Path) -> Iterator[Line]
 
 
 def told(found: Sequence[Line], seconds: float) -> str:
-    """Return what is printed below the table."""
+    """Return the text that is printed below the board."""
     counts = {verdict: sum(line.verdict == verdict for line in found) for verdict in ("good", "BAD", "not run")}
     blamed: dict[Case, list[str]] = {}
     for line in found:

@@ -1,4 +1,4 @@
-"""The types of the scoreboard: a figure, how it is found, and its result."""
+"""The types of the scoreboard: a figure, how it is measured, and its result."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
 
 Tier: TypeAlias = Literal["C", "N", "W"]
-"""When a figure is found: with every change, at night, before a release."""
+"""When a figure is measured: with every change, at night, before a release."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A figure's value in words, and whether it is good enough."""
+    """A figure's value as text, and whether it is good enough."""
 
     value: str
     good: bool
@@ -19,8 +19,8 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One test that was run, as pytest's report has it: `module` with dots, `name` with its parameters, `trouble` the
-    first line of what went wrong."""
+    """One test that ran, from pytest's report: `module` with dots, `name` with its parameters, `trouble` the first line
+    of its failure."""
 
     module: str
     name: str
@@ -30,40 +30,41 @@ class Case:
 
 
 Judge: TypeAlias = Callable[[Sequence[Case]], Result]
-"""The result that a figure's tests show together, once all of them have run."""
+"""A function that combines the tests of a figure into its result, after all of them ran."""
 
 
 def all_passed(cases: Sequence[Case]) -> Result:
-    """Good when every test passed."""
+    """Return a good result if every test passed."""
     passed = sum(case.state == "passed" for case in cases)
     return Result(f"{passed} of {len(cases)} tests passed", passed == len(cases))
 
 
 @dataclass(frozen=True, slots=True)
 class Tests:
-    """A figure that tests decide. Paths and node ids as pytest takes them; `judge` makes one result of theirs."""
+    """A figure that tests decide. `paths` are paths and node ids as pytest takes them. `judge` combines the tests into
+    one result."""
 
     __test__: ClassVar[bool] = False
-    """Not a test class, whatever its name."""
+    """Not a test class, in spite of its name."""
 
     selection: tuple[str, ...]
     judge: Judge = all_passed
 
 
 Measure: TypeAlias = Callable[[Path], Result]
-"""Finds a figure by itself; it may write into the folder, and stops by itself."""
+"""A function that measures a figure. It may write into the folder, and ends by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotHeld:
-    """A figure that no run finds, and why."""
+    """A figure that no run measures, and the reason."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Sabotage:
-    """One change to one file after which the figure must be red: `old`, which is there once, becomes `new`."""
+    """A change to one file that must make the figure bad: `old`, which occurs once, becomes `new`."""
 
     file: str
     old: str
@@ -72,7 +73,7 @@ class Sabotage:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One line of the board. `minutes` is about how long it takes."""
+    """One line of the board. `minutes` is its approximate duration."""
 
     number: str
     title: str

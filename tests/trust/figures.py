@@ -1,7 +1,7 @@
-"""The figures that tests decide, and those that no run finds.
+"""The figures that tests decide, and the figures that no run measures.
 
-One that is found twice, by a simulation with every change and under load at night, has two lines of one number; the
-other is in `figures_load`.
+A figure may be measured twice: by a simulation with every change, and under load at night. It then has two lines of one
+number, and the other line is in `figures_load`.
 """
 
 import re
@@ -23,8 +23,7 @@ _SCENARIO: Final = re.compile(r"\[S\d\d-(pass|partial|safe|fail)\]")
 
 
 def faults_shown(cases: Sequence[Case]) -> Result:
-    """Good when each fault passed on both loops. A test that this machine cannot run says nothing either way; which may
-    be skipped, .ci/run knows."""
+    """Return a good result if each fault passed on both loops. A skipped test does not count; .ci/run lists these."""
     cases = _run(cases)
     loops: dict[int, set[str]] = defaultdict(set)
     failed = set()
@@ -51,17 +50,17 @@ def _names(numbers: Iterable[int]) -> str:
 
 
 def none_hung(cases: Sequence[Case]) -> Result:
-    """Each case ends within its limit, or fails by that; of one that failed otherwise nothing is known."""
+    """Return a good result if no case hung. A case that hangs fails at its limit."""
     return _none("hung", cases)
 
 
 def none_leaked(cases: Sequence[Case]) -> Result:
-    """Each case compares what is held before and after it, and fails by a difference."""
+    """Return a good result if no case leaked. A case fails if the resources before and after it differ."""
     return _none("leaked", cases)
 
 
 def failed_over(cases: Sequence[Case]) -> Result:
-    """Good when twelve scenarios passed and four were safe, each in every run."""
+    """Return a good result if twelve scenarios passed and four were safe, each in every run."""
     kinds = Counter(found[1] for case in cases if case.state == "passed" and (found := _SCENARIO.search(case.name)))
     failed = [case.name for case in cases if case.state != "passed"]
     value = f"{kinds['pass']} pass, {kinds['safe']} safe"
@@ -85,24 +84,20 @@ FIGURES: Final = (
     Figure(
         *("R02", "Hung requests over them", "0", "C"),
         Tests(FAULTS, none_hung),
-        Sabotage(
-            "proxy/deadlines.py",
-            "self._alarm = self._alarms.set(due, self._check)",
-            "self._alarm = None",
-        ),
+        Sabotage("proxy/deadlines.py", "self._alarm = self._alarms.set(due, self._check)", "self._alarm = None"),
     ),
     Figure(
         *("R03", "Leaks after them", "0 sockets, descriptors, tasks, places, gauges", "C"),
         Tests(FAULTS, none_leaked),
-        Sabotage("proxy/dispatch/running_attempt.py", "self._queue.release(self._planned.team.name)", "pass"),
+        Sabotage("proxy/dispatch/running_attempt.py", "self._queue.release(self._exchange.team.name)", "pass"),
     ),
     Figure(
         *("R04", "Silent truncations", "0 of 1,000 random cuts", "C"),
         Tests(("tests/faults/test_cuts.py",)),
         Sabotage(
             "proxy/gateway/answer_request.py",
-            "await self._break(response, failed.facts)",
-            'await response.write_eof(self._renderer.end() if self._renderer else b"")',
+            "await _break(exchange, response, renderer, failed.facts)",
+            'await response.write_eof(renderer.end() if renderer else b"")',
         ),
         0.4,
     ),
@@ -132,7 +127,7 @@ FIGURES: Final = (
         ),
         Sabotage(
             "proxy/dispatch/attempt_loop.py",
-            "return self._breaker(self._next.target).healthy(self.context.now(), self.planned.team.tenant)",
+            "return self._breaker(self._next.target).healthy(self.context.now(), self.exchange.team.tenant)",
             "return True",
         ),
     ),
@@ -260,8 +255,8 @@ FIGURES: Final = (
         ),
         Sabotage(
             "proxy/gateway/answer_request.py",
-            "self.call.shared.metrics.abort(*abort_labels(error)",
-            '__import__("logging").warning("cut"); self.call.shared.metrics.abort(*abort_labels(error)',
+            "    metrics.abort(*abort_labels(error)",
+            '    __import__("logging").warning("cut"); metrics.abort(*abort_labels(error)',
         ),
     ),
     Figure(
@@ -378,7 +373,7 @@ FIGURES: Final = (
         ),
         Sabotage(
             "proxy/dispatch/hedged_attempt.py",
-            "self._planned.deadlines.expire(Phase.HEDGE)",
+            "self._exchange.deadlines.expire(Phase.HEDGE)",
             "pass",
         ),
         1.0,
@@ -386,7 +381,7 @@ FIGURES: Final = (
     Figure(
         *("R49", "Parts of receipts that differ from the clock", "0, in virtual time and over sockets", "C"),
         Tests(("tests/proxy/receipt/test_times_by_the_clock.py", "tests/proxy/gateway/test_receipts.py")),
-        Sabotage("proxy/dispatch/running_attempt.py", "planned.record.waits().queued += waited", "pass"),
+        Sabotage("proxy/dispatch/running_attempt.py", "exchange.record.waits().queued += waited", "pass"),
         0.2,
     ),
 )
@@ -397,4 +392,4 @@ UNHELD: Final = (
         NotHeld("kept by whoever runs the board at night: no run knows of the others"),
     ),
 )
-"""Figures that no run finds; each is on the board as long as nothing finds it."""
+"""Figures that no run measures. Each stays on the board as long as nothing measures it."""

@@ -1,6 +1,6 @@
 """The figures that need the whole gateway as a process under load, or a tool that runs for a while.
 
-They are measured in the modules beside it named `load_`, `soak` and `fuzz`.
+The modules named `load_`, `soak` and `fuzz` in this folder measure them.
 """
 
 from tests.trust import (
@@ -23,11 +23,11 @@ from tests.trust.figure_types import Figure, Sabotage
 
 LEAK = Sabotage(
     "proxy/gateway/handle_request.py",
-    "        record.finished = record.finished or self._now()\n        self._calls",
+    "        record.finished = record.finished or self._now()\n        self._exchanges",
     "        record.finished = record.finished or self._now()\n"
-    '        self.__dict__.setdefault("kept", []).append(record)\n        self._calls',
+    '        self.__dict__.setdefault("kept", []).append(record)\n        self._exchanges',
 )
-"""Keeps every record in memory."""
+"""A leak: every record stays in memory."""
 
 LOAD_FIGURES: tuple[Figure, ...] = (
     Figure(
@@ -101,7 +101,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         *("R12", "Memory of an idle relayed stream", "at most 40 KB, and 220 MB with 4,000 of them", "N"),
         load_memory.r12,
         Sabotage(
-            "proxy/gateway/client_call.py",
+            "proxy/gateway/client_exchange.py",
             "        response.begin(self.http)\n",
             '        response.begin(self.http)\n        response.__dict__["x"] = b"x" * 2**16\n',
         ),

@@ -1,6 +1,6 @@
-"""Throws broken inputs at every parser of bytes from outside, and stops: `python -m tests.trust.fuzz --seconds N`.
+"""Runs every parser of external bytes on broken inputs for a limited time: `python -m tests.trust.fuzz --seconds N`.
 
-An input that breaks a parser is written to the folder and printed; the exit code is 1 then. The same seed gives the
+An input that breaks a parser is written to the folder and printed; the exit code is then 1. The same seed gives the
 same inputs.
 """
 
@@ -22,10 +22,11 @@ from tests.trust.fuzz_mutate import Mutator
 from tests.trust.fuzz_targets import TARGETS, Target
 
 SLOW = 1.0
-"""Seconds after which an input of at most 64 KiB is one that the parser does not take well."""
+"""Seconds. An input of at most 64 KiB that takes longer counts as a failure of the parser."""
 
 MOST_FOUND = 5
-"""The number of failing inputs after which a parser is not fuzzed any more: the rest is likely to be the same."""
+"""The number of failing inputs after which the fuzzing of a parser ends: further failures probably have the same
+cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Fuzzed:
 
 
 def fuzz(target: Target, seed: int, folder: Path, more: Callable[[int, float], bool]) -> Fuzzed:
-    """Run a parser while `more` says so of the runs and the seconds so far."""
+    """Run a parser while `more` returns true for the runs and the seconds so far."""
     mutator = Mutator(Random(f"{seed} {target.name}"), target.seeds, target.tokens)
     found: list[str] = []
     started = time.perf_counter()
@@ -54,7 +55,7 @@ def fuzz(target: Target, seed: int, folder: Path, more: Callable[[int, float], b
         before = time.thread_time()
         try:
             target.run(data)
-        except Exception as error:  # whatever a parser raises is what is looked for
+        except Exception as error:  # any exception of a parser is a finding
             found.append(kept(target, data, folder, "".join(traceback.format_exception(error))))
         now, took = time.perf_counter(), time.thread_time() - before
         if took > SLOW:
@@ -64,7 +65,7 @@ def fuzz(target: Target, seed: int, folder: Path, more: Callable[[int, float], b
 
 
 def kept(target: Target, data: bytes, folder: Path, reason: str) -> str:
-    """Write an input to the folder, and say what happened to it and where it is."""
+    """Write an input to the folder, and return a line with its failure and its file."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{target.name}-{hashlib.sha256(data).hexdigest()[:12]}"
     path.write_bytes(data)
@@ -72,30 +73,30 @@ def kept(target: Target, data: bytes, folder: Path, reason: str) -> str:
 
 
 def for_seconds(name: str, seed: int, folder: Path, seconds: float) -> Fuzzed:
-    """Fuzz the parser of that name for so long."""
+    """Fuzz the parser with that name for `seconds` seconds."""
     return fuzz(named(name), seed, folder, lambda _, passed: passed < seconds)
 
 
 def for_runs(name: str, seed: int, folder: Path, runs: int) -> Fuzzed:
-    """Fuzz the parser of that name so often."""
+    """Fuzz the parser with that name `runs` times."""
     return fuzz(named(name), seed, folder, lambda made, _: made < runs)
 
 
 def named(name: str) -> Target:
-    """The parser of a name."""
+    """Return the parser with that name."""
     return next(target for target in TARGETS if target.name == name)
 
 
 def all_of(runs: int, seed: int, folder: Path) -> list[Fuzzed]:
-    """Fuzz every parser so often, on every core that this process may use."""
-    # Not forked: the process that asks may have threads.
+    """Fuzz every parser `runs` times, on every core that this process may use."""
+    # Not forked: the calling process may have threads.
     with ProcessPoolExecutor(len(sched_getaffinity(0)), get_context("spawn")) as pool:
         waiting = [pool.submit(for_runs, target.name, seed, folder, int(runs * target.share)) for target in TARGETS]
         return [each.result() for each in waiting]
 
 
 def parsers(folder: Path, runs: int) -> Result:
-    """The figure."""
+    """Return the figure."""
     done = all_of(runs, 0, folder)
     found = [line for fuzzed in done for line in fuzzed.found]
     rates = ", ".join(f"{fuzzed.name} {fuzzed.runs / fuzzed.seconds:.0f}" for fuzzed in done)
@@ -106,7 +107,7 @@ def parsers(folder: Path, runs: int) -> Result:
 
 
 def r23(folder: Path) -> Result:
-    """Fuzz for as many runs as a night has room for."""
+    """Return the figure for the number of runs that fit into a night."""
     return parsers(folder, 200_000)
 
 

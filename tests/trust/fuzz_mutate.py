@@ -1,4 +1,4 @@
-"""Mutation of inputs: seeds with a few changes, of bytes or of the JSON in them."""
+"""Mutation of inputs: seeds with a few changes, to their bytes or to the JSON in them."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ import orjson
 from providers.json_types import JsonValue
 
 LONGEST = 64 * 1024
-"""Bytes of an input; doubling the same piece again and again would otherwise be most of the work."""
+"""Bytes of an input. Without a limit, repeated doubling of the same part would take most of the time."""
 
 TOKENS = (
     *(b"\x00", b"\r", b"\n", b"\r\n", b"\n\n", b"\xff", b"\xc3", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\xe2\x80\xa8"),
@@ -31,7 +31,7 @@ _LINE = re.compile(rb"\{.*\}")
 
 
 class Mutator:
-    """Makes inputs out of seeds; the same random numbers make the same inputs."""
+    """A source of inputs made from seeds. The same random numbers give the same inputs."""
 
     def __init__(self, draw: Random, seeds: Sequence[bytes], tokens: Sequence[bytes] = ()) -> None:
         self._draw = draw
@@ -43,7 +43,7 @@ class Mutator:
         )
 
     def input(self) -> bytes:
-        """Another input: a seed with one to four changes, rarely one with none."""
+        """Return another input: a seed with one to four changes, rarely without a change."""
         data = self._draw.choice(self._seeds)
         for _ in range(min(int(self._draw.expovariate(0.5)) + (self._draw.random() < 0.99), 4)):
             data = self._draw.choice(self._changes)(data)

@@ -1,7 +1,8 @@
-"""Throws broken requests and broken bytes at a whole gateway, and stops: `python -m tests.trust.fuzz_server --count N`.
+"""Sends broken requests and broken bytes to a whole gateway, a limited number: `python -m tests.trust.fuzz_server
+--count N`.
 
-Two ways: requests whose framing is right and whose target, headers and body are not, each of which has to be answered;
-and connections with bytes that are hardly HTTP, on which each answer has to be sound.
+There are two kinds. The requests have valid framing, but broken targets, headers and bodies, and each must get a
+response. The streams are connections with bytes that are hardly HTTP, and each response on them must be valid.
 """
 
 import argparse
@@ -31,20 +32,20 @@ from tests.trust.load_rig import apart, port_of, quick, table
 
 OPERATOR_KEY = b"sk-of-the-operator"
 PATIENCE = 20.0
-"""Seconds in which a whole request has to be answered."""
+"""Seconds within which a complete request must get a response."""
 
 LANES = 12
-"""Connections at once."""
+"""Concurrent connections."""
 
 BATCH = 1200
-"""Requests that are made before they are sent."""
+"""The number of requests that are generated before they are sent."""
 
 LOG_INTERVAL = 0.05
-"""Seconds after which a connection with bytes that may want more is left."""
+"""Seconds of silence after which a connection is abandoned, because the gateway may wait for more bytes."""
 
 ANSWER = re.compile(rb"HTTP/1\.[01] (\d{3})[^\r]*\r\n((?:[^\r\n]+\r\n)*)\r\n")
 LIMIT = 0.1
-"""Seconds that the loop may be late."""
+"""Seconds by which the event loop may be late."""
 
 TARGETS = (
     b"/v1/completions",
@@ -68,12 +69,12 @@ HEADERS = (
     b"Connection: keep-alive",
 )
 FORBIDDEN = re.compile(rb"(?i)^(content-length|transfer-encoding|expect|upgrade|connection)\b|[\r\n\x00]")
-"""Headers that a mutation must not make: they would change the framing, which the other way covers."""
+"""Headers that a mutation must not make: they would change the framing, which the streams test."""
 
 
 @dataclass(slots=True)
 class Broken:
-    """The counts: answers by status, and a line for each broken promise."""
+    """The counts: responses by status, and a line for each violation."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     found: list[str] = field(default_factory=list)
@@ -81,7 +82,7 @@ class Broken:
     lags: Lags = field(default_factory=Lags)
 
     def check(self, status: int, body: bytes, sent: bytes) -> None:
-        """Take note of one whole answer."""
+        """Count one complete response and check it."""
         self.statuses[status] += 1
         if status == 500 or status not in range(200, 600):
             self.found.append(f"status {status} to {sent[:400]!r}")
@@ -135,12 +136,12 @@ class Streams:
 
 
 NO_BODY = b'{"error":{"message":""}}'
-"""Stands for the body of an answer that has none, so that none is missed."""
+"""The body of a response that has none, so that it is not reported as missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Got:
-    """One answer; `last` says that the connection closes after it."""
+    """One response. `last` means that the connection closes after it."""
 
     status: int
     body: bytes
@@ -149,7 +150,7 @@ class Got:
 
 
 async def answer(client: RawClient, sent: bytes) -> Got:
-    """The answer to a request. Raises IncompleteReadError and OSError where there is none."""
+    """Return the response to a request. Raise IncompleteReadError and OSError if there is none."""
     first, *lines = (await client.reader.readuntil(b"\r\n\r\n")).lower().split(b"\r\n")
     fields = dict(line.split(b": ", 1) for line in lines if line)
     status, last = int(first.split()[1]), first.startswith(b"http/1.0") or fields.get(b"connection") == b"close"
@@ -162,7 +163,7 @@ async def answer(client: RawClient, sent: bytes) -> Got:
 
 
 async def ask_all(port: int, requests: Sequence[bytes], broken: Broken) -> None:
-    """Send them one after the other, on one connection for as long as it stands."""
+    """Send the requests one after the other, on one connection for as long as it is open."""
     left = list(reversed(requests))
     while left:
         async with connected(port) as client:
@@ -172,7 +173,7 @@ async def ask_all(port: int, requests: Sequence[bytes], broken: Broken) -> None:
 
 
 async def ask(client: RawClient, sent: bytes, broken: Broken) -> bool:
-    """Send one request, and gives whether its connection can take another."""
+    """Send one request, and return whether its connection can serve another."""
     try:
         async with asyncio.timeout(PATIENCE):
             await client.send(sent)
@@ -190,7 +191,7 @@ async def ask(client: RawClient, sent: bytes, broken: Broken) -> bool:
 
 
 async def throw(port: int, data: bytes, broken: Broken) -> None:
-    """Send these bytes on a connection, and look at whatever comes back until there is nothing more."""
+    """Send these bytes on a connection, and check all that comes back until nothing more comes."""
     got = bytearray()
     async with connected(port) as client:
         try:
@@ -198,7 +199,7 @@ async def throw(port: int, data: bytes, broken: Broken) -> None:
             while piece := await asyncio.wait_for(client.reader.read(65536), LOG_INTERVAL):
                 got += piece
         except (TimeoutError, OSError):
-            pass  # it waits for more, or has closed on what it did not read
+            pass  # the gateway waits for more bytes, or has closed the connection with bytes unread
     if not got:
         broken.silent += 1
     for status, body in answers_in(bytes(got)):
@@ -208,7 +209,8 @@ async def throw(port: int, data: bytes, broken: Broken) -> None:
 
 
 def answers_in(got: bytes) -> list[tuple[int, bytes]]:
-    """The whole answers with a length in what a connection gave; of a stream, and of what is cut, only the status."""
+    """Return the complete responses with a length in the bytes from a connection. For a stream, and for a truncated
+    response, return only the status."""
     found = []
     while match := ANSWER.match(got):
         status, rest = int(match[1]), got[match.end() :]
@@ -218,14 +220,14 @@ def answers_in(got: bytes) -> list[tuple[int, bytes]]:
             got = rest
             continue
         body, got = rest[:size], rest[size:] if length else b""
-        # An answer to HEAD has a length and no body.
+        # A response to HEAD has a length and no body.
         cut = status >= 400 and (not body or len(body) < size)
         found.append((status, NO_BODY if cut else body))
     return found
 
 
 async def fuzz(folder: Path, requests: int, streams: int, seed: int) -> Broken:
-    """So many requests and connections, a dozen at once."""
+    """Send `requests` requests and `streams` connections, a dozen at once."""
     broken, draw = Broken(), Random(seed)
     async with FakeVendor(quick) as vendor:
         text = table({"fake": vendor.base_url}, ["fake/*: {}", "mock/*: {}"])
@@ -246,7 +248,7 @@ async def fuzz(folder: Path, requests: int, streams: int, seed: int) -> Broken:
 
 
 def whole_server(folder: Path, requests: int, streams: int) -> Result:
-    """The figure."""
+    """Return the figure."""
     broken = uvloop.run(fuzz(folder, requests, streams, 0))
     counts = ", ".join(f"{count} x {status}" for status, count in broken.statuses.most_common(6))
     first = f"; first: {broken.found[0]}" if broken.found else ""
@@ -259,7 +261,7 @@ def whole_server(folder: Path, requests: int, streams: int) -> Result:
 
 
 def r25(folder: Path) -> Result:
-    """A hundred thousand requests and twenty thousand connections."""
+    """Return the figure for a hundred thousand requests and twenty thousand connections."""
     return whole_server(folder, 100_000, 20_000)
 
 

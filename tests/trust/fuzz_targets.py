@@ -1,4 +1,4 @@
-"""The fuzzed parsers of bytes from outside, with their seeds and the errors that they may raise."""
+"""The fuzzed parsers of external bytes, with their seeds and the errors that they may raise."""
 
 import struct
 from collections.abc import Callable, Iterable, Sequence
@@ -38,23 +38,24 @@ from tests.support.dialects import FOLDER, NAMES, fixture_path
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "config"
 CAP = 32 * 1024
-"""Bytes of one event, small enough that inputs pass it."""
+"""The byte limit of one event, small enough that inputs exceed it."""
 
 LONGEST_SEED = 16 * 1024
 PIECE = 1024
-"""Bytes of a stream that come at once."""
+"""Bytes of a stream in one read."""
 
 KEY = "dk-fuzzed"
 ACTED_ON = frozenset({"model", "stream", "messages", "prompt"})
 
 
 class Broken(Exception):
-    """A parser returned what it must not."""
+    """A parser returned an invalid result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One parser. `run` raises for an input that it does not take as it should; slow ones get a share of the runs."""
+    """One parser. `run` raises for an input that the parser handles incorrectly. A slow parser gets a share of the
+    runs."""
 
     name: str
     run: Callable[[bytes], None]
@@ -69,7 +70,7 @@ def fixtures(*suffixes: str) -> list[bytes]:
 
 
 def split(parser: Callable[[], SSEParser | NDJSONParser], pieces: Iterable[bytes]) -> list[tuple[str, bytes]] | None:
-    """The events of these pieces, None when one of them is too large."""
+    """Return the events of these chunks. Return `None` if one of them is too large."""
     splitter = parser()
     events: list[tuple[str, bytes]] = []
     try:
@@ -82,7 +83,7 @@ def split(parser: Callable[[], SSEParser | NDJSONParser], pieces: Iterable[bytes
 
 
 def same_however_cut(parser: Callable[[], SSEParser | NDJSONParser], data: bytes) -> None:
-    """A splitter gives the same events for the whole and for two pieces."""
+    """Check that a splitter gives the same events for the whole input and for its two parts."""
     at = len(data) * 5 // 13
     if split(parser, [data]) != split(parser, [data[:at], data[at:]]):
         raise Broken(f"other events when cut at {at}")
@@ -97,7 +98,7 @@ def ndjson(data: bytes) -> None:
 
 
 def frames(pieces: Iterable[bytes]) -> tuple[list[Frame], str]:
-    """The frames of these pieces up to the first that is none, and what is said of that."""
+    """Return the frames of these chunks up to the first invalid one, and the error of that."""
     parser = FrameParser()
     found: list[Frame] = []
     try:
@@ -110,7 +111,7 @@ def frames(pieces: Iterable[bytes]) -> tuple[list[Frame], str]:
 
 
 def eventstream(data: bytes) -> None:
-    """Amazon's frames: the bytes themselves, and a frame whose checksums are right and whose headers are the bytes."""
+    """Check Amazon's frames: the input itself, and a frame with valid checksums whose headers are the input."""
     lengths = struct.pack(">II", 16 + len(data), len(data))
     message = lengths + struct.pack(">I", crc32(lengths)) + data
     for whole in (data, message + struct.pack(">I", crc32(message))):
@@ -120,7 +121,7 @@ def eventstream(data: bytes) -> None:
 
 
 def parts(boundary: str, pieces: Iterable[bytes]) -> list[tuple[PartHead, bytes]] | None:
-    """The parts of a form in these pieces, None if it is refused."""
+    """Return the parts of a form in these chunks. Return `None` if it is refused."""
     parser = MultipartParser(boundary)
     heads: list[PartHead] = []
     contents: list[bytes] = []
@@ -137,7 +138,7 @@ def parts(boundary: str, pieces: Iterable[bytes]) -> list[tuple[PartHead, bytes]
 
 
 def form(data: bytes) -> None:
-    """The bytes as a form's body, and its first line as the Content-Type."""
+    """Parse the input as a form's body, with its first line as the Content-Type."""
     line, _, body = data.partition(b"\n")
     try:
         boundary = boundary_of(line.decode("latin-1")) or "xyz"
@@ -168,7 +169,7 @@ def surfaces(data: bytes) -> None:
 
 
 def wait(data: bytes) -> None:
-    """Every header in which a vendor says how long to wait, and its message."""
+    """Read every header, and the message, in which a vendor says how long to wait."""
     text = data.decode("latin-1")
     date = text[len(text) // 2 :]
     for name in ("retry-after", "retry-after-ms", "x-ratelimit-reset", "x-ratelimit-reset-requests"):
@@ -208,12 +209,12 @@ def key(data: bytes) -> None:
 
 
 MODELS = {"replicate": "meta/llama", "bedrock_invoke": "amazon.titan-text-premier-v1:0"}
-"""Names that a dialect reads; the others take any."""
+"""Model names that a dialect interprets. The other dialects accept any name."""
 
 
 @cache
 def _deployments() -> tuple[Deployment, ...]:
-    """One of each dialect, with a window so that prompts are counted."""
+    """Return a deployment of each dialect, with a context window so that prompts are counted."""
     rows = {row.dialect: name for name, row in load_profiles().items()}
     return tuple(
         target_of(name, MODELS.get(dialect, "tiny"), context_window=4096, max_output_tokens=512)
@@ -222,7 +223,7 @@ def _deployments() -> tuple[Deployment, ...]:
 
 
 def translation(data: bytes) -> None:
-    """A request's body, up to what each dialect would send."""
+    """Parse a request's body and encode it for each dialect."""
     for operation in (Operation.COMPLETIONS, Operation.CHAT):
         try:
             request = OPENAI.parse(operation, data, None)
@@ -247,7 +248,7 @@ CHATS = (
 
 @cache
 def _calls() -> tuple[UpstreamRequest, ...]:
-    """Return calls of each dialect for its decoders; a dialect has none for requests that it refuses."""
+    """Return calls of each dialect for its decoders. A dialect has none for requests that it refuses."""
     asked = [
         OPENAI.parse(operation, body, None)
         for operation, bodies in ((Operation.COMPLETIONS, PROMPTS), (Operation.CHAT, CHATS))
@@ -262,7 +263,7 @@ def _calls() -> tuple[UpstreamRequest, ...]:
 
 
 def vendor(folder: str) -> Target:
-    """Return the target of a dialect's decoders of answers, streams and errors."""
+    """Return the target for a dialect's decoders of responses, streams and errors."""
 
     def run(data: bytes) -> None:
         for sent in (call for call in _calls() if call.target.profile.dialect.startswith(folder)):

@@ -1,8 +1,8 @@
 """The gateway at half of its capacity, and at three times it (R21, R33).
 
-A lag is the gateway's own as far as nothing else explains it. Half of the capacity is a rate, and requests that come at
-once are worked through at once: a load that stood still for 100 ms brings 50 ms of work in one piece. So does a machine
-on which the gateway waited for its core.
+A lag counts as the gateway's own only if nothing else explains it. Half of the capacity is a rate, but requests that
+arrive together are processed together: a load that was suspended for 100 ms brings 50 ms of work at once. The same
+happens if the gateway had to wait for its core.
 """
 
 import asyncio
@@ -33,31 +33,31 @@ LAG = re.compile(r"dragoman_event_loop_lag_seconds(\{|$)")
 BODY = orjson.dumps(completion("y" * 1000))
 ANSWER = head(200, [("content-type", "application/json"), ("content-length", str(len(BODY)))]) + BODY
 DEPLOYMENTS = 32
-"""Places enough for what three times the capacity of one process has under way."""
+"""Enough slots for the requests that are in flight at three times the capacity of one process."""
 
 HALF_LIMIT = 0.02
-"""Seconds that the loop may be late at half of the capacity. On a machine that hides more than that in most looks,
-nothing can be said."""
+"""Seconds by which the event loop may be late at half of the capacity. If the machine hides more than that in most
+samples, there is no result."""
 
 SHOWN_FOR = 1.0
-"""Seconds for which the gateway shows a lag, and longer by as much as its ticks were late."""
+"""Seconds for which the gateway reports a lag. It reports longer if its ticks were late."""
 
 CONNECTIONS = 5000
-"""The most that a load opens."""
+"""The most connections that a load opens."""
 
 LARGE = 32 * 2**20 - 1024
-"""Bytes of a prompt that makes the largest body that is taken."""
+"""Bytes of a prompt that makes the largest accepted body."""
 
 
 def queued(pid: int) -> float:
-    """Seconds that a process's main thread has waited for a core that another process had (proc(5), `schedstat`)."""
+    """Return the seconds for which a process's main thread has waited for a core (proc(5), `schedstat`)."""
     return int((PROC / str(pid) / "task" / str(pid) / "schedstat").read_text(encoding="utf-8").split()[1]) / 1e9
 
 
 @dataclass(slots=True)
 class Lags:
-    """The worst lag of each second in seconds, and how long the gateway waited for a core in it or its load stood
-    still."""
+    """The worst lag of each second in seconds, and for how long in it the gateway waited for a core or its load was
+    suspended."""
 
     seen: list[tuple[float, float]] = field(default_factory=list)
 
@@ -67,21 +67,21 @@ class Lags:
 
     @property
     def own(self) -> float:
-        """The worst of what nothing else explains."""
+        """Return the largest lag that nothing else explains."""
         return max((max(0.0, lag - elsewhere) for lag, elsewhere in self.seen), default=0.0)
 
     def clear(self, limit: float) -> float:
-        """The share of the looks at which nothing else could have hidden a lag of that many seconds."""
+        """Return the share of the samples at which nothing else could have hidden a lag of `limit` seconds."""
         return sum(elsewhere <= limit for _, elsewhere in self.seen) / len(self.seen) if self.seen else 0.0
 
     @property
     def text(self) -> str:
-        """In words, continuing that the loop was late by."""
+        """Return the lags as text that continues "the loop was late by"."""
         return f"{self.worst * 1000:.0f} ms at most ({self.own * 1000:.0f} ms that nothing else explains)"
 
 
 def before(marks: Sequence[tuple[float, float]], when: float) -> float:
-    """The value of the last mark that is not later than that, or of the first."""
+    """Return the value of the last mark that is not later than `when`, or of the first mark."""
     return next((value for at, value in reversed(marks) if at <= when), marks[0][1])
 
 
@@ -89,8 +89,8 @@ def before(marks: Sequence[tuple[float, float]], when: float) -> float:
 async def watched(
     gateway: RunningGateway, stalled: Callable[[], float] = lambda: 0.0, every: float = 0.5
 ) -> AsyncIterator[Lags]:
-    """Watch the gateway's own measure of its lag, the worst of a second, for as long as the block; `stalled` returns
-    for how many seconds its load has stood still until now."""
+    """Sample the gateway's own measure of its lag, the worst of a second, for the duration of the block. `stalled`
+    returns the seconds for which its load has been suspended so far."""
     lags, pid = Lags(), gateway.process.pid
 
     def elsewhere() -> float:
@@ -101,7 +101,7 @@ async def watched(
         while True:
             await asyncio.sleep(every)
             worst = max(value for name, value in (await gateway.metrics()).items() if LAG.match(name))
-            # Asked after the lag: what had it wait before it told belongs to it.
+            # Read after the lag: a wait that delayed the gateway's response belongs to this sample.
             now, total = time.monotonic(), elsewhere()
             lags.seen.append((worst, total - before(marks, now - SHOWN_FOR - 2 * worst)))
             marks.append((now, total))
@@ -111,26 +111,27 @@ async def watched(
         yield lags
         await asyncio.sleep(2 * every)
         if watching.done():
-            await watching  # it ended by a fault of its own
+            await watching  # the sampling failed
     finally:
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
 
 
 async def capacity(port: int, data: bytes, count: int) -> float:
-    """Requests a second that are answered when as many wait as the gateway can work on."""
+    """Return the responses per second if as many requests wait as the gateway can work on."""
     await run_load(port, Load(data, count // 4, 32), WholeCaller)
     return count / await run_load(port, Load(data, count, 32), WholeCaller)
 
 
 RISING = (0.5, 0.6, 0.7, 0.8)
-"""Shares of what a vendor that answers at once would allow. With one that does not, over a thousand requests are under
-way, each with two connections, timers and objects that no cache holds: it takes half as much again to serve one."""
+"""Shares of the rate that an immediate vendor would allow. With a slower vendor, over a thousand requests are in
+flight, each with two connections, timers and objects that no CPU cache holds, and a request costs half as much
+again."""
 
 
 async def knee(port: int, data: bytes, rates: Iterable[float], seconds: float, patience: float) -> float:
-    """The most good answers a second that came at these rates, of each without its first fifth, in which connections
-    are opened, and without what came after its end."""
+    """Return the largest number of good responses per second at these rates. Do not count the first fifth of each, in
+    which connections are opened, or the responses after its end."""
     best, begin = 0.0, seconds / 5
     for rate in rates:
         tally = await OpenLoad(port, data, rate, seconds, CONNECTIONS).run(patience)
@@ -141,7 +142,7 @@ async def knee(port: int, data: bytes, rates: Iterable[float], seconds: float, p
 
 
 class Slow(asyncio.Protocol):
-    """One connection of a vendor that answers after a while, and costs next to nothing."""
+    """One connection of a vendor that responds after a while, at almost no cost."""
 
     def __init__(self, wait: float) -> None:
         self._wait = wait
@@ -149,7 +150,7 @@ class Slow(asyncio.Protocol):
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one without inheriting from it
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's transport is one without inheriting from it
 
     @override
     def data_received(self, data: bytes) -> None:
@@ -167,7 +168,7 @@ class Slow(asyncio.Protocol):
 
 @asynccontextmanager
 async def slow_vendor(wait: float) -> AsyncIterator[str]:
-    """A vendor that takes so many seconds for each answer; its base URL without a path."""
+    """Run a vendor that takes `wait` seconds for each response. Yield its base URL without a path."""
     server = await asyncio.get_running_loop().create_server(lambda: Slow(wait), "127.0.0.1", 0, backlog=1024)
     try:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
@@ -177,8 +178,8 @@ async def slow_vendor(wait: float) -> AsyncIterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Overload:
-    """The peak in good answers a second; a load well below it; one at three times that, and the shares of their cores
-    that the gateway and the load itself used meanwhile."""
+    """The peak in good responses per second, a load well below it, and a load at three times the peak, with the shares
+    of their cores that the gateway and the load itself used meanwhile."""
 
     peak: float
     calm: Tally
@@ -188,7 +189,8 @@ class Overload:
 
 
 async def overload(folder: Path, seconds: float, wait: float, probe: int) -> Overload:
-    """A vendor that answers after `wait` seconds, and clients that do not slow down when they are refused."""
+    """Measure with a vendor that responds after `wait` seconds, and clients that do not slow down when they are
+    refused."""
     async with AsyncExitStack() as stack:
         slow, fast = [await stack.enter_async_context(slow_vendor(each)) for each in (wait, 0.0)]
         rows = ", ".join(f"d{number}: {{}}" for number in range(DEPLOYMENTS))
@@ -206,7 +208,7 @@ async def overload(folder: Path, seconds: float, wait: float, probe: int) -> Ove
 
 
 def overloaded(folder: Path, seconds: float, wait: float, probe: int) -> Result:
-    """The figure for a vendor that takes so long, and for so long."""
+    """Return the figure for this vendor and this duration."""
     seen = uvloop.run(overload(folder, seconds, wait, probe))
     admitted, refused, unloaded = seen.crowd.times(200), seen.crowd.times(503), seen.calm.times(200)
     slow, turned, calm = (quantile(times, 0.99) if times else 0.0 for times in (admitted, refused, unloaded))
@@ -223,7 +225,7 @@ def overloaded(folder: Path, seconds: float, wait: float, probe: int) -> Result:
 
 @dataclass(frozen=True, slots=True)
 class Lagged:
-    """Lags under half of the load that is possible, and during what takes long at once."""
+    """Lags under half of the possible load, and during long tasks."""
 
     rate: float
     half: Lags
@@ -231,7 +233,7 @@ class Lagged:
 
 
 async def lagged(folder: Path, seconds: float, probe: int, body: int) -> Lagged:
-    """Half of the capacity for so long, then bodies of that many bytes, scrapes and reloads."""
+    """Run half of the capacity for `seconds` seconds, then bodies of `body` bytes, scrapes and reloads."""
     async with AsyncExitStack() as stack:
         vendor = await stack.enter_async_context(FakeVendor(quick))
         models = [f"{model}: {{}}" for model in many("fake", 600)]
@@ -256,7 +258,7 @@ async def lagged(folder: Path, seconds: float, probe: int, body: int) -> Lagged:
 
 
 def lagging(folder: Path, seconds: float, probe: int) -> Result:
-    """The figure for so long a load."""
+    """Return the figure for this duration of the load."""
     seen = uvloop.run(lagged(folder, seconds, probe, LARGE))
     clear = seen.half.clear(HALF_LIMIT)
     value = (
@@ -267,10 +269,10 @@ def lagging(folder: Path, seconds: float, probe: int) -> Result:
 
 
 def r21(folder: Path) -> Result:
-    """Half a minute at three times the capacity, before a vendor that takes half a second."""
+    """Return the figure: half a minute at three times the capacity, with a vendor that takes half a second."""
     return overloaded(folder, 30.0, 0.5, 6000)
 
 
 def r33(folder: Path) -> Result:
-    """A minute at half of the capacity."""
+    """Return the figure: a minute at half of the capacity."""
     return lagging(folder, 60.0, 6000)

@@ -1,4 +1,4 @@
-"""Requests as a client under load sends them, and how each of them ended."""
+"""Requests of a client under load, and the end of each."""
 
 import asyncio
 from collections import Counter
@@ -16,7 +16,7 @@ AUTH = {"Authorization": f"Bearer {KEY}"}
 
 
 class End(StrEnum):
-    """How a request ended. The first three are allowed, the others are broken promises."""
+    """How a request ended. The first three ends are allowed, the others are violations."""
 
     WHOLE = "whole"
     REFUSED = "refused in an envelope"
@@ -28,9 +28,9 @@ class End(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The end of one request that began at this second of the loop's clock; `first` are the seconds to its head.
+    """The end of one request that began at this second of the loop's clock. `first` are the seconds to its head.
 
-    `closes` says that the answer announced the end of its connection.
+    `closes` means that the response announced the end of its connection.
     """
 
     end: End
@@ -47,7 +47,7 @@ class Ended:
 
 
 def asking(model: str, stream: bool = False, **fields: JsonValue) -> bytes:
-    """A completion request's bytes."""
+    """Return a completion request's bytes."""
     body: JsonValue = {"model": model, "prompt": "hi", "max_tokens": 16, "stream": stream, **fields}
     return request("POST", "/v1/completions", body, AUTH)
 
@@ -65,7 +65,7 @@ async def ask(port: int, data: bytes, patience: float = 60.0) -> Ended:
 
 
 async def ask_on(client: RawClient, data: bytes) -> Ended:
-    """Send these bytes on a connection that is there, and read the answer to its end, however long that takes."""
+    """Send these bytes on an open connection, and read the response to its end, without a time limit."""
     began = asyncio.get_running_loop().time()
     try:
         await client.send(data)
@@ -75,7 +75,7 @@ async def ask_on(client: RawClient, data: bytes) -> Ended:
 
 
 async def answered(client: RawClient, began: float) -> Ended:
-    """The end of a request whose bytes are on their way."""
+    """Return the end of a request whose bytes were sent."""
     loop = asyncio.get_running_loop()
     try:
         status, headers = await client.head()
@@ -113,7 +113,7 @@ def _end_of_answer(status: int, body: bytes) -> End:
 
 
 async def paced(rate: float, count: int, job: Callable[[int], Awaitable[Ended]]) -> list[Ended]:
-    """Begin that many jobs, so many a second whatever becomes of those before, and wait for all of them."""
+    """Begin `count` jobs, `rate` a second, whether or not the earlier ones ended, and wait for all of them."""
     loop = asyncio.get_running_loop()
     start = loop.time()
     async with asyncio.TaskGroup() as group:
@@ -130,12 +130,12 @@ async def _awaited(job: Callable[[int], Awaitable[Ended]], number: int) -> Ended
 
 
 def failures(ends: Sequence[Ended]) -> str:
-    """The requests that did not end well, counted by how they ended; `0` when there is none."""
+    """Return the counts of the requests that did not end well, by their ends. Return `0` if there is none."""
     counts = Counter(f"{ended.end} {ended.status or ''}".strip() for ended in ends if not ended.well)
     return ", ".join(f"{count} {name}" for name, count in counts.most_common()) or "0"
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The value that so large a share of the others does not pass."""
+    """Return the value that `share` of the values do not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]

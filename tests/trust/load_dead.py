@@ -1,4 +1,5 @@
-"""The effect of vendors that are dead, die or hang on clients and on themselves (R15, R16, R17), seen from outside."""
+"""The effect of vendors that are dead, die or hang (R15, R16, R17), on clients and on the vendors' own load, seen from
+outside."""
 
 import asyncio
 from collections import Counter
@@ -21,30 +22,31 @@ from tests.trust.load_rig import DEAD, UNAVAILABLE, apart, inside, port_of, quic
 
 NEVER_EJECTED = DeploymentRules(HealthRules(failures=10**9, window_least=10**9))
 SCALE = 10
-"""The factor by which time passes faster than in the field for the figure of the hanging deployment."""
+"""The factor by which time passes faster than in real use, for the figure of the hanging deployment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """How requests ended, in the order in which they began at `start`, and the requests that each vendor got."""
+    """How requests ended, in the order in which they began, relative to `start`, and the requests that each vendor
+    received."""
 
     ends: list[Ended]
     start: float
     tries: list[int]
 
     def after(self, seconds: float) -> list[Ended]:
-        """The requests that were begun later than so many seconds after the start."""
+        """Return the requests that began later than `seconds` seconds after the start."""
         return [ended for ended in self.ends if ended.began > self.start + seconds]
 
 
 def group_table(vendors: Sequence[FakeVendor], policy: str, more: str = "") -> str:
-    """One model with a deployment at each vendor."""
+    """Return a configuration of one model with a deployment at each vendor."""
     rows = ", ".join(f'd{number}: {{base_url: "{vendor.base_url}/v1"}}' for number, vendor in enumerate(vendors))
     return table({"fake": vendors[0].base_url}, [f"fake/m: {{policy: {policy}, deployments: {{{rows}}}}}"], more)
 
 
 async def load(port: int, vendors: Sequence[FakeVendor], rate: float, count: int) -> Seen:
-    """Requests for the group at this rate, every other one a stream."""
+    """Send requests for the group at this rate. Every second one is a stream."""
     start = asyncio.get_running_loop().time()
     before = [len(vendor.requests) for vendor in vendors]
 
@@ -61,7 +63,7 @@ async def _among(stack: AsyncExitStack, *behaviours: Behaviour) -> list[FakeVend
 
 
 async def dead_inside(folder: Path, rate: float, count: int) -> Seen:
-    """Three dead deployments under rules that never eject one."""
+    """Run three dead deployments under rules that never open a circuit."""
     async with AsyncExitStack() as stack:
         vendors = await _among(stack, DEAD, DEAD, DEAD)
         app = await stack.enter_async_context(inside(folder, group_table(vendors, "round_robin"), NEVER_EJECTED))
@@ -69,7 +71,7 @@ async def dead_inside(folder: Path, rate: float, count: int) -> Seen:
 
 
 async def beside(folder: Path, behaviours: Sequence[Behaviour], rate: float, count: int) -> Seen:
-    """Deployments that behave so from the start, before a gateway as its operator runs it."""
+    """Run deployments with these behaviours from the start, behind a gateway as its operator runs it."""
     async with AsyncExitStack() as stack:
         vendors = await _among(stack, *behaviours)
         gateway = await stack.enter_async_context(running_gateway(group_table(vendors, "round_robin"), folder))
@@ -78,7 +80,8 @@ async def beside(folder: Path, behaviours: Sequence[Behaviour], rate: float, cou
 
 
 def amplification(folder: Path, rate: float, count: int) -> Result:
-    """Tries that reached a vendor for each request, with nothing but the budget to hold them, and with ejection too."""
+    """Return the attempts that reached a vendor for each request, first with the budget as the only limit, then with
+    open circuits too."""
     within, without = uvloop.run(beside(folder, [DEAD] * 3, rate, count)), uvloop.run(dead_inside(folder, rate, count))
     on, off = sum(within.tries) / count, sum(without.tries) / count
     odd = [ended for ended in (*within.ends, *without.ends) if ended.end is not End.REFUSED]
@@ -90,7 +93,7 @@ def amplification(folder: Path, rate: float, count: int) -> Result:
 
 
 def one_of_three_dead(folder: Path, rate: float, count: int) -> Result:
-    """One deployment answers 503 from the start."""
+    """Run a load while one deployment returns 503 from the start."""
     seen = uvloop.run(beside(folder, [UNAVAILABLE, quick, quick], rate, count))
     late = seen.after(1.0)
     value = (
@@ -101,8 +104,8 @@ def one_of_three_dead(folder: Path, rate: float, count: int) -> Result:
 
 
 async def killed(folder: Path, rate: float, count: int) -> tuple[list[Ended], list[Ended]]:
-    """Two vendors under load, of which one ends a third of the way in, its connections with it; the requests begun in
-    the second around that, and the later ones."""
+    """Put two vendors under load and end one after a third of the time, with its connections. Return the requests begun
+    in the second around that, and the later ones."""
 
     def serve(received: Received) -> Script:
         return slow_stream(0.3, 5) if streams(received) else (Delay(0.1), *quick(received))
@@ -120,22 +123,22 @@ async def killed(folder: Path, rate: float, count: int) -> tuple[list[Ended], li
         await victim.__aexit__(None, None, None)
         end = loop.time()
         ends = (await loading).ends
-        # What was begun shortly before was under way.
+        # Requests that began shortly before were in flight.
         around = [ended for ended in ends if end - 1 < ended.began <= end + 1]
         return around, [ended for ended in ends if ended.began > end + 1]
 
 
 def one_of_two_killed(folder: Path, rate: float, count: int) -> Result:
-    """A vendor ends under load."""
+    """Return the figure for a vendor that ends under load."""
     around, late = uvloop.run(killed(folder, rate, count))
     value = f"{failures(late)} client errors of {len(late)} requests after the first second ({failures(around)} in it)"
     return Result(value, bool(late) and all(ended.well for ended in late))
 
 
 async def hanging(folder: Path, rate: float, count: int, limit: float) -> Seen:
-    """Three deployments that take a second, of which one hangs from a tenth of the load on; times and rate scaled.
+    """Run three deployments that take a second. One hangs from a tenth of the load on. Times and rate are scaled.
 
-    A try may wait `limit` seconds of the field for its first event.
+    An attempt may wait `limit` unscaled seconds for its first event.
     """
     first = 1.0 / SCALE
 
@@ -153,7 +156,7 @@ async def hanging(folder: Path, rate: float, count: int, limit: float) -> Seen:
 
 
 def one_of_three_hanging(folder: Path, rate: float, count: int, limit: float) -> Result:
-    """First bytes while one deployment hangs, in seconds of the field."""
+    """Return the times to the first bytes while one deployment hangs, in unscaled seconds."""
     seen = uvloop.run(hanging(folder, rate, count, limit))
     firsts = [ended.first * SCALE for ended in seen.ends if ended.first]
     statuses = Counter(ended.end for ended in seen.ends)
@@ -166,12 +169,12 @@ def one_of_three_hanging(folder: Path, rate: float, count: int, limit: float) ->
 
 
 def r15(folder: Path) -> Result:
-    """A minute each with three dead deployments."""
+    """Return the figure: a minute each with three dead deployments."""
     return amplification(folder, 100.0, 6000)
 
 
 def r16(folder: Path) -> Result:
-    """A minute with one of three dead, and half a minute with one of two that is killed."""
+    """Return the figure: a minute with one of three dead, and half a minute with one of two that is killed."""
     (folder / "dead").mkdir()
     (folder / "killed").mkdir()
     dead, ended = one_of_three_dead(folder / "dead", 100.0, 6000), one_of_two_killed(folder / "killed", 100.0, 3000)
@@ -179,5 +182,6 @@ def r16(folder: Path) -> Result:
 
 
 def r17(folder: Path) -> Result:
-    """Twenty-five seconds that stand for 250; longer, and the few that hang would be lost among the rest."""
+    """Return the figure: twenty-five seconds that stand for 250. In a longer load, the few requests that hang would be
+    too small a share."""
     return one_of_three_hanging(folder, 200.0, 5000, 60.0)

@@ -1,6 +1,6 @@
-"""The cost of a stop under load for the clients: nothing, or an error in the stream where it takes too long (R05, R06).
+"""The cost of a stop under load for the clients: nothing, or an error in the stream if it takes too long (R05, R06).
 
-There is no second gateway that takes over: a client whose connection closes is done.
+No second gateway takes over: a client whose connection closes is done.
 """
 
 import asyncio
@@ -19,12 +19,12 @@ from tests.trust.load_rig import WHOLE, apart, many, port_of, slow_stream, strea
 
 SERVER = "server:\n  port: ${PORT}\n  admin:\n    port: ${ADMIN_PORT}\n  drain_grace: 0s\n  drain_timeout: "
 PIECES = 20
-"""In how many pieces a slow upload comes."""
+"""The number of chunks of a slow upload."""
 
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """The clients at the time of the signal: streams and uploads of so many seconds, busy keep-alive clients."""
+    """The clients at the time of the signal: streams and uploads of `seconds` seconds, busy keep-alive clients."""
 
     streams: int = 200
     seconds: float = 3.0
@@ -49,7 +49,7 @@ class Stopped:
 
 
 async def keep(port: int, data: bytes, pause: float) -> list[Ended]:
-    """Send requests on one connection until the gateway announces its close, or gives no answer."""
+    """Send requests on one connection until the gateway announces its close, or does not respond."""
     ends: list[Ended] = []
     async with connected(port) as client:
         while not ends or (ends[-1].well and not ends[-1].closes):
@@ -59,7 +59,7 @@ async def keep(port: int, data: bytes, pause: float) -> list[Ended]:
 
 
 async def upload(port: int, data: bytes, seconds: float) -> Ended:
-    """A client whose body takes so many seconds to arrive."""
+    """Run a client whose body takes `seconds` seconds to arrive."""
     began = asyncio.get_running_loop().time()
     async with connected(port) as client:
         size = -(-len(data) // PIECES)
@@ -70,7 +70,7 @@ async def upload(port: int, data: bytes, seconds: float) -> Ended:
 
 
 async def stop_once(folder: Path, crowd: Crowd) -> Stopped:
-    """Gather the crowd, send SIGTERM when every stream flows, and wait for everybody."""
+    """Start the crowd, send SIGTERM when every stream flows, and wait for all clients."""
 
     def serve(received: Received) -> Script:
         return slow_stream(crowd.seconds, 15) if streams(received) else WHOLE
@@ -104,7 +104,7 @@ async def stop_once(folder: Path, crowd: Crowd) -> Stopped:
 
 
 def stop_under_load(folder: Path, crowd: Crowd, times: int) -> Result:
-    """Several stops, each of a gateway of its own."""
+    """Run several stops, each of a gateway of its own."""
     stops = []
     for number in range(times):
         (folder / f"stop{number}").mkdir()
@@ -141,7 +141,7 @@ async def _stop_beyond(
                 for stream in (True, False)
             ]
             await vendor.received(2 * waiting)
-            await asyncio.sleep(0.2)  # the first texts are on their way
+            await asyncio.sleep(0.2)  # the first texts are in flight
             signalled = loop.time()
             code = await gateway.stop()
             took = loop.time() - signalled
@@ -150,7 +150,7 @@ async def _stop_beyond(
 
 
 def stop_beyond_the_limit(folder: Path, waiting: int, seconds: float, limit: int) -> Result:
-    """Stop with `count` streams and whole answers, all of which take longer than the drain may."""
+    """Stop with `waiting` streams and non-streaming responses, all of which take longer than the drain limit."""
     streamed, whole, code, took = uvloop.run(_stop_beyond(folder, waiting, seconds, limit))
     told = sum(ended.end is End.TOLD for ended in streamed)
     refused = sum(ended.end is End.REFUSED for ended in whole)
@@ -162,10 +162,10 @@ def stop_beyond_the_limit(folder: Path, waiting: int, seconds: float, limit: int
 
 
 def r05(folder: Path) -> Result:
-    """SIGTERM under load, five times."""
+    """Return the figure: SIGTERM under load, five times."""
     return stop_under_load(folder, Crowd(), 5)
 
 
 def r06(folder: Path) -> Result:
-    """SIGTERM with answers that take longer than the drain."""
+    """Return the figure: SIGTERM with responses that take longer than the drain."""
     return stop_beyond_the_limit(folder, 100, 10.0, 2)

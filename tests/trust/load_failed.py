@@ -1,7 +1,7 @@
-"""The memory that answers which end as failures leave behind (R41).
+"""The memory that failed responses leave behind (R41).
 
-Each is as large as the gateway reads at all. A process that ever had more than `CAP` bytes would have been killed in a
-container of that size.
+Each response is as large as the gateway reads at all. In a container of `CAP` bytes, a process that ever had more would
+have been killed.
 """
 
 import asyncio
@@ -25,18 +25,19 @@ from tests.trust.load_rig import port_of
 
 MB = 2**20
 CAP = 512 * MB
-"""Bytes of memory that the process may have, as the kernel counts them."""
+"""Bytes of memory that the process may have, by the kernel's count."""
 
 MOST_KEPT = 40 * MB
-"""Bytes more at rest afterwards than before."""
+"""Bytes at rest that the process may have more afterwards than before."""
 
 WARM = 5
-"""Good answers before the first bad one."""
+"""Good responses before the first bad one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A way to answer badly: a body of a profile's, which may be packed, `cut` bytes of which never come."""
+    """A kind of bad response: a body in a profile's format, which may be compressed. `cut` bytes at its end are never
+    sent."""
 
     body: Callable[[], bytes]
     stream: bool = False
@@ -52,7 +53,7 @@ def _text(size: int, finish: bytes = b'"stop"') -> bytes:
 
 
 def _filled(start: bytes, piece: bytes, end: bytes, size: int = 31 * MB) -> bytes:
-    """Pieces between a start and an end, so many bytes in all at most."""
+    """Return parts between a start and an end, at most `size` bytes in all."""
     return start + piece * ((size - len(start) - len(end)) // len(piece)) + end
 
 
@@ -98,7 +99,7 @@ KINDS: Mapping[str, Kind] = {
 
 
 def answer_of(kind: Kind) -> bytes:
-    """All the bytes that a vendor sends."""
+    """Return all bytes that a vendor sends."""
     body = kind.body()
     if kind.packed:
         packer = zlib.compressobj(1, wbits=31)
@@ -112,26 +113,26 @@ def answer_of(kind: Kind) -> bytes:
 
 @dataclass(slots=True)
 class Vendor:
-    """A vendor that answers every request with the same bytes."""
+    """A vendor that responds to every request with the same bytes."""
 
     answer: bytes = b""
     port: int = 0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, and the one request on it."""
+        """Serve one connection, with one request on it."""
         try:
             await reader.readuntil(b"\r\n\r\n")
             writer.write(self.answer)
             await writer.drain()
         except (asyncio.IncompleteReadError, OSError):
-            pass  # the gateway had read enough
+            pass  # the gateway has read enough
         finally:
             writer.close()
 
 
 @asynccontextmanager
 async def serving() -> AsyncIterator[Vendor]:
-    """The vendor, for as long as the block."""
+    """Run the vendor for the duration of the block."""
     vendor = Vendor()
     server = await asyncio.start_server(vendor.serve, "127.0.0.1", 0)
     vendor.port = server.sockets[0].getsockname()[1]
@@ -140,7 +141,7 @@ async def serving() -> AsyncIterator[Vendor]:
 
 
 def table_of(port: int, kinds: Collection[Kind], rounds: int) -> str:
-    """Return a table with a vendor for each kind and a deployment for each answer, so that no failure affects
+    """Return a configuration with a vendor for each kind and a deployment for each response, so that no failure affects
     another one."""
     vendors = {f"v{number}": kind.profile for number, kind in enumerate(kinds)} | {"well": "openai_compatible"}
     models = [model_of(number, each) for number in range(len(kinds)) for each in range(rounds)]
@@ -158,14 +159,14 @@ def table_of(port: int, kinds: Collection[Kind], rounds: int) -> str:
 
 
 def model_of(number: int, each: int) -> str:
-    """The name under which a kind answers for the so many-th time."""
+    """Return the name of the model for a kind's response number `number`."""
     return f"v{number}/m{each}"
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """The traces of failed answers: bytes at rest before and after them, the most at any moment, how each kind ended
-    for its client, and whether the gateway is still there and answers."""
+    """The traces of failed responses: bytes at rest before and after them, the most at any moment, how each kind ended
+    for its client, and whether the gateway still responds."""
 
     answers: int
     before: int
@@ -180,13 +181,14 @@ class Left:
 
 
 def most_resident(pid: int) -> int:
-    """Bytes that a process held at most so far."""
+    """Return the most bytes that a process has held so far."""
     lines = (PROC / str(pid) / "status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 
 
 async def _end(port: int, data: bytes) -> End:
-    """Send a request until the gateway takes it, and return its end; while its loop is late, it takes none."""
+    """Send a request until the gateway accepts it, and return its end. The gateway accepts none while its event loop is
+    late."""
     ended = await ask(port, data)
     for _ in range(50):
         if ended.status != 503:
@@ -197,7 +199,7 @@ async def _end(port: int, data: bytes) -> End:
 
 
 async def failed_answers(folder: Path, kinds: Mapping[str, Kind], rounds: int) -> Left:
-    """Have each kind answered so many times, one after the other, by one gateway."""
+    """Return the traces of `rounds` responses of each kind, one after the other, in one gateway."""
     async with AsyncExitStack() as stack:
         vendor = await stack.enter_async_context(serving())
         gateway = await stack.enter_async_context(
@@ -221,7 +223,7 @@ async def failed_answers(folder: Path, kinds: Mapping[str, Kind], rounds: int) -
 
 
 def memory_after_failures(folder: Path, kinds: Mapping[str, Kind], rounds: int) -> Result:
-    """The figure for so many answers of each kind."""
+    """Return the figure for `rounds` responses of each kind."""
     left = uvloop.run(failed_answers(folder, kinds, rounds))
     untold = [name for name, end in left.ends.items() if end not in (End.REFUSED, End.TOLD)]
     value = (
@@ -236,5 +238,5 @@ def memory_after_failures(folder: Path, kinds: Mapping[str, Kind], rounds: int) 
 
 
 def r41(folder: Path) -> Result:
-    """Two hundred answers."""
+    """Return the figure for two hundred responses."""
     return memory_after_failures(folder, KINDS, -(-200 // len(KINDS)))

@@ -1,4 +1,4 @@
-"""FailoverBench's scenarios at the bench's own times (R40), under the built-in rules."""
+"""FailoverBench's scenarios at the bench's real times (R40), under the built-in rules."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,13 +13,14 @@ from tests.trust.figure_types import Result
 
 
 def r40(folder: Path) -> Result:
-    """Seven runs of each scenario, as long as the bench's own."""
+    """Return the figure: seven runs of each scenario, as long as the bench's own."""
     seen = uvloop.run(repeated(folder, SCENARIOS, RUNS, 1.0))
     return told({scenario.id: judged(scenario, seen[scenario.id]) for scenario in SCENARIOS})
 
 
 def told(found: Mapping[str, Sequence[Verdict]]) -> Result:
-    """Return how many scenarios have each verdict, and which differ from the expected one in any run."""
+    """Return how many scenarios have each verdict, and the scenarios that differ from the expected verdict in any
+    run."""
     kinds = Counter("/".join(sorted({verdict.kind for verdict in found[each.id]})) for each in SCENARIOS)
     other = [
         f"{each.id} {verdict.kind} ({verdict.why})"

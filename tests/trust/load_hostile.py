@@ -1,4 +1,4 @@
-"""The effect of costly requests on other clients, and what they leave behind (R36, R37)."""
+"""The effect of costly requests on other clients, and the memory that they leave behind (R36, R37)."""
 
 import asyncio
 from functools import lru_cache
@@ -8,10 +8,10 @@ from tests.security.hostile_run import HostileRun, hostile_run
 from tests.trust.figure_types import Result
 
 MOST_STALL = 50.0
-"""Milliseconds beyond what a light client waits on the same machine beside a gateway at rest."""
+"""Milliseconds beyond the wait of a light client on the same machine with a gateway at rest."""
 
 MOST_KEPT = 20.0
-"""MB."""
+"""MB of memory at rest."""
 
 
 @lru_cache(maxsize=1)
@@ -20,7 +20,8 @@ def _run(folder: Path) -> HostileRun:
 
 
 def r36(folder: Path) -> Result:
-    """The slowest light answer beside every costly request, less the slowest beside a gateway at rest."""
+    """Return the figure: the slowest light response beside every costly request, minus the slowest with a gateway at
+    rest."""
     run = _run(folder.parent)
     stall = run.worst.felt.worst - run.idle.worst
     value = f"{stall:.0f} ms more than the {run.idle.worst:.0f} ms at rest, beside '{run.worst.name}'"
@@ -28,6 +29,6 @@ def r36(folder: Path) -> Result:
 
 
 def r37(folder: Path) -> Result:
-    """The memory of the process after all of them, less that after a few good requests."""
+    """Return the figure: the memory of the process after all of them, minus the memory after a few good requests."""
     kept = _run(folder.parent).kept / 1e6
     return Result(f"{kept:+.1f} MB after {len(_run(folder.parent).attacks)} costly requests", kept <= MOST_KEPT)

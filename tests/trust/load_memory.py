@@ -21,18 +21,18 @@ from tests.trust.load_rig import apart, many, port_of, table
 HEAD = head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")])
 FRAMES = completion_frames(["x" * 200])
 SPARE = 500
-"""Descriptors that are not used, of those that this process or the gateway may have."""
+"""Descriptors that stay unused, of the descriptors that this process or the gateway may have."""
 
 TOGETHER = 50
-"""Connections that are opened at once."""
+"""Connections that are opened at the same time."""
 
 NARROW = 4096
-"""Bytes of the buffer of a client that does not read."""
+"""Bytes of the receive buffer of a client that does not read."""
 
 
 @dataclass(slots=True)
 class Source:
-    """A vendor that streams: one text, then nothing more, or texts for as long as they are taken. It counts."""
+    """A vendor that streams: one text and then nothing, or texts without end. It counts its connections."""
 
     endless: bool
     port: int = 0
@@ -54,7 +54,7 @@ class Source:
             while await reader.read(65536):
                 pass
         except (asyncio.IncompleteReadError, OSError):
-            pass  # it was closed, which is what is counted
+            pass  # the connection was closed, which is counted
         finally:
             self.closed += 1
             writer.transport.abort()
@@ -74,17 +74,17 @@ async def source(endless: bool) -> AsyncIterator[Source]:
 
 
 async def until(reached: Callable[[], bool], seconds: float) -> bool:
-    """Wait until it is so, for so long at most."""
+    """Wait until `reached` returns true, at most `seconds` seconds."""
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
-    while not reached() and loop.time() < end:  # noqa: ASYNC110 - another process tells no one
+    while not reached() and loop.time() < end:  # noqa: ASYNC110 - another process has no event
         await asyncio.sleep(0.05)
     return reached()
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """So many streams at once: bytes of the gateway at rest, with all of them, and after they were closed."""
+    """Concurrent streams: bytes of the gateway at rest, with all streams, and after they were closed."""
 
     streams: int
     at_rest: int
@@ -97,13 +97,13 @@ class Held:
 
 
 def affordable(streams: int) -> int:
-    """Return how many streams there are descriptors for: two in the gateway and two here for each."""
+    """Return the number of streams that the descriptors allow: each needs two in the gateway and two here."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return min(streams, (soft - SPARE) // 2)
 
 
 async def idle_streams(folder: Path, streams: int) -> Held:
-    """Open them, a few at a time, and look at the gateway's memory when each has its first text."""
+    """Open the streams, a few at a time, and read the gateway's memory when each has its first text."""
     async with AsyncExitStack() as stack:
         vendor = await stack.enter_async_context(source(endless=False))
         models = many("fake", streams)
@@ -119,7 +119,7 @@ async def idle_streams(folder: Path, streams: int) -> Held:
             writers.append(writer)
             writer.write(asking(models[number % len(models)], stream=True))
             if not (await reader.readline()).startswith(b"HTTP/1.1 200"):
-                # New requests are turned away while the loop is late, which on a busy machine it may be.
+                # The gateway refuses new requests while its event loop is late, which is possible on a busy machine.
                 writers.remove(writer)
                 writer.transport.abort()
                 await asyncio.sleep(1)
@@ -136,7 +136,7 @@ async def idle_streams(folder: Path, streams: int) -> Held:
 
 
 def idle_memory(folder: Path, streams: int) -> Result:
-    """The figure for so many idle streams, or for as many as there are descriptors for."""
+    """Return the figure for `streams` idle streams, or for as many as the descriptors allow."""
     held = uvloop.run(idle_streams(folder, affordable(streams)))
     fewer = "" if held.streams == streams else f" (not {streams}: descriptors)"
     value = (
@@ -148,9 +148,9 @@ def idle_memory(folder: Path, streams: int) -> Result:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Clients that do not read: bytes of the gateway's memory for each, and from the moment at which the vendor stood
-    still: bytes that it sent all the same, seconds to the first and the last closing, None where some stayed. `well`
-    says that the gateway still answers."""
+    """Clients that do not read. It has the bytes of the gateway's memory for each; and from the moment at which the
+    vendor stopped, the bytes that it sent nevertheless, and the seconds to the first and the last close (`None` if some
+    stayed open). `well` means that the gateway still responds."""
 
     each: float
     more: int
@@ -160,8 +160,8 @@ class Unread:
 
 
 async def _still(vendor: Source, quiet: int) -> int:
-    """Wait until every buffer on the way is full: until nothing was taken for so many seconds, or a minute has passed;
-    the bytes that were."""
+    """Wait until every buffer on the path is full: until the vendor could write nothing for `quiet` seconds, or a
+    minute has passed. Return the bytes that it wrote."""
     sent, still = -1, 0
     for _ in range(60):
         still = still + 1 if sent == vendor.sent else 0
@@ -173,7 +173,7 @@ async def _still(vendor: Source, quiet: int) -> int:
 
 
 async def unread_streams(folder: Path, clients: int, patience: float, quiet: int) -> Unread:
-    """Clients that ask for endless streams and read nothing, until they are closed or patience ends."""
+    """Run clients that request endless streams and read nothing, until they are closed or patience ends."""
     loop = asyncio.get_running_loop()
     async with AsyncExitStack() as stack:
         vendor = await stack.enter_async_context(source(endless=True))
@@ -202,7 +202,7 @@ async def unread_streams(folder: Path, clients: int, patience: float, quiet: int
 
 
 def slow_readers(folder: Path, clients: int, patience: float, limit: float) -> Result:
-    """The figure for so many clients, of which each has to be closed after `limit` seconds."""
+    """Return the figure for `clients` clients, each of which must be closed after `limit` seconds."""
     seen = uvloop.run(unread_streams(folder, clients, patience, 5))
     closed = "not all closed" if seen.last is None else f"closed {seen.first:.0f} to {seen.last:.0f} s"
     value = (
@@ -214,10 +214,10 @@ def slow_readers(folder: Path, clients: int, patience: float, limit: float) -> R
 
 
 def r12(folder: Path) -> Result:
-    """Four thousand idle streams."""
+    """Return the figure for four thousand idle streams."""
     return idle_memory(folder, 4000)
 
 
 def r13(folder: Path) -> Result:
-    """Two hundred clients that never read, at the gateway's real limit."""
+    """Return the figure for two hundred clients that never read, at the gateway's real limit."""
     return slow_readers(folder, 200, 150.0, 60.0)

@@ -1,9 +1,10 @@
-"""Load at a constant rate: requests on kept connections, begun whether or not the gateway keeps up.
+"""Load at a constant rate: requests on reused connections, begun whether or not the gateway keeps up.
 
-A request that found no free connection counts from the moment at which it was due; times are precise to a millisecond.
+The time of a request that finds no free connection runs from the moment at which it was due. Times are precise to a
+millisecond.
 
-A load that stands still for a while sends all that became due meanwhile at once, which is no constant rate: it collects
-no garbage of its own while it runs, and says how long it stood still for other reasons.
+If the load itself is suspended for a while, it then sends all due requests at once, which is no constant rate. So it
+runs without garbage collection, and reports for how long it was suspended for other reasons.
 """
 
 import asyncio
@@ -20,15 +21,15 @@ from typing_extensions import override
 LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 TICK = 0.002
 AT_ONCE = 50
-"""Connections that are opened at once."""
+"""Connections that are opened at the same time."""
 
 STOOD_STILL = 0.005
-"""Seconds from which a turn that comes late makes a crowd of what is due."""
+"""Seconds of delay from which the load counts as suspended, so that its requests come in a bunch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A request that was due at this second of the load, its status, and the seconds to its whole answer."""
+    """A request that was due at this second of the load, its status, and the seconds to its complete response."""
 
     due: float
     status: int
@@ -37,7 +38,7 @@ class Answered:
 
 @dataclass(slots=True)
 class Tally:
-    """The result of a load; `lost` are the requests without an answer when patience ended."""
+    """The result of a load. `lost` is the number of requests without a response when patience ended."""
 
     seconds: float
     answers: list[Answered] = field(default_factory=list)
@@ -62,10 +63,10 @@ class Lane(asyncio.Protocol):
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one without inheriting from it
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's transport is one without inheriting from it
 
     def ask(self, due: float) -> None:
-        """Send the request that was due then."""
+        """Send the request that was due at `due`."""
         self._due, self._busy = due, True
         self._transport.write(self._load.request)
 
@@ -94,8 +95,8 @@ class Lane(asyncio.Protocol):
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """No garbage collection in this process for the block: a minute's requests and answers take 140 ms to look through
-    (measured), in which a hundred more become due."""
+    """Disable garbage collection in this process for the block: one pass over a minute's requests and responses takes
+    140 ms (measured), in which a hundred more become due."""
     gc.collect()
     gc.disable()
     try:
@@ -105,7 +106,7 @@ def uncollected() -> Iterator[None]:
 
 
 class OpenLoad:
-    """One load against a loopback port. `stalled` are the seconds in all in which it stood still."""
+    """One load against a loopback port. `stalled` is the total of seconds for which it was suspended."""
 
     def __init__(self, port: int, request: bytes, rate: float, seconds: float, most: int) -> None:
         self.request = request
@@ -123,7 +124,7 @@ class OpenLoad:
         self._start = self._loop.time()
 
     async def run(self, patience: float) -> Tally:
-        """Begin every request, wait so many seconds for the last answers, and close."""
+        """Begin every request, wait `patience` seconds for the last responses, and close."""
         with uncollected():
             await self._run(patience)
         for lane in list(self._lanes):
@@ -153,16 +154,16 @@ class OpenLoad:
         self.tally.lost = total - len(self.tally.answers)
 
     def answered(self, lane: Lane, due: float, status: int) -> None:
-        """Take note of an answer."""
+        """Record a response."""
         self.tally.answers.append(Answered(due, status, self._loop.time() - self._start - due))
 
     def free(self, lane: Lane) -> None:
-        """A connection may be used again."""
+        """Mark a connection as free."""
         self._idle.append(lane)
         self._send()
 
     def gone(self, lane: Lane, busy: bool) -> None:
-        """A connection is closed; the request on it has no answer."""
+        """Remove a closed connection. The request on it has no response."""
         self._lanes.discard(lane)
         self._broken += busy
         if lane in self._idle:

@@ -1,9 +1,9 @@
-"""The receipts of 10,000 requests against the time that their clients measured (R49).
+"""The receipts of 10,000 requests compared with the time that their clients measured (R49).
 
-Each client is a thread with a blocking socket, in a process of its own, so that nothing but the kernel stands between
-the bytes and its clock. What remains between a client's time and the sum of the parts is the network, and what the
-event loop had to do before it read the request. The time for which the client or the gateway waited for a core that
-another process had is nobody's, and does not count if a difference is beyond the limit.
+Each client is a thread with a blocking socket, in a process of its own, so that only the kernel stands between the
+bytes and its clock. The difference between a client's time and the sum of the parts is the network, and the work of the
+event loop before it read the request. Time for which the client or the gateway waited for a core is subtracted if a
+difference is beyond the limit.
 """
 
 import asyncio
@@ -37,13 +37,13 @@ from tests.trust.load_rig import port_of
 REQUESTS = 10_000
 CLIENTS = 4
 LIMIT = 2.0
-"""Milliseconds that may be between a client's time and the sum of the parts, at the 99th percentile."""
+"""The largest difference in milliseconds between a client's time and the sum of the parts, at the 99th percentile."""
 
 PATIENCE = 300.0
 """Seconds for all of them."""
 
 SHAKY = 12
-"""Every so many calls of one deployment fail: too few for it to be skipped."""
+"""One of so many calls of one deployment fails, too few to open its circuit."""
 
 TABLE = """\
 version: 1
@@ -77,7 +77,7 @@ ASKED: Sequence[JsonObject] = (
 @dataclass(frozen=True, slots=True)
 class Compared:
     """The milliseconds by which a client's time is longer than the sum of the parts, to the head or to the end of a
-    stream; the parts that there were; and how many responses were no good ones."""
+    stream; the parts that occurred; and the number of bad responses."""
 
     beyond: Sequence[float]
     parts: Counter[str]
@@ -85,7 +85,7 @@ class Compared:
 
     @property
     def result(self) -> Result:
-        """As a figure: every kind of part must have occurred."""
+        """Return the result of the figure: every kind of part must have occurred."""
         ninety_nine, least = quantile(self.beyond, 0.99), min(self.beyond)
         missing = {"queue", "attempt1", "backoff", "connect", "cache", "stream"} - self.parts.keys()
         value = f"{ninety_nine:.2f} ms at p99, {quantile(self.beyond, 0.5):.2f} at p50, of {len(self.beyond)}"
@@ -95,12 +95,12 @@ class Compared:
 
 
 def r49(folder: Path) -> Result:
-    """Compare 10,000 requests, with failovers, queues and hits of the response cache."""
+    """Return the figure for 10,000 requests, with failovers, queues and hits of the response cache."""
     return uvloop.run(compared(folder, REQUESTS)).result
 
 
 async def compared(folder: Path, requests: int) -> Compared:
-    """Let the clients ask a gateway of its own, and return what they saw."""
+    """Run the clients against a gateway of its own, and return their comparisons."""
     calls = 0
 
     def answer(received: Received) -> Script:
@@ -127,7 +127,7 @@ async def compared(folder: Path, requests: int) -> Compared:
 
 
 class Client:
-    """One client on one connection, which asks again and again."""
+    """One client that sends one request after the other on one connection."""
 
     def __init__(self, port: int, gateway: int) -> None:
         self.beyond: list[float] = []
@@ -139,7 +139,7 @@ class Client:
         self._tasks = PROC / "thread-self", PROC / str(gateway) / "task" / str(gateway)
 
     def ask(self, number: int) -> None:
-        """Ask, and compare."""
+        """Send a request, and compare its receipt."""
         body: JsonObject = {**ASKED[number % len(ASKED)], "prompt": f"hi {number // 60}", "max_tokens": 9}
         data = request("POST", "/v1/completions", body, {"x-dragoman-receipt": "last"})
         waited, began = self._waited(), time.monotonic()
@@ -170,7 +170,7 @@ class Client:
         self.beyond.append(beyond if beyond <= LIMIT else max(0.0, beyond - 1000 * waited))
 
     def _waited(self) -> float:
-        """Return for how many seconds this thread and the gateway have waited for a core (proc(5), `schedstat`)."""
+        """Return the seconds for which this thread and the gateway have waited for a core (proc(5), `schedstat`)."""
         found = [(task / "schedstat").read_text(encoding="utf-8").split()[1] for task in self._tasks]
         return sum(map(int, found)) / 1e9
 
@@ -183,12 +183,13 @@ class Client:
         return data
 
     def close(self) -> None:
-        """Leave."""
+        """Close the connection."""
         self._socket.close()
 
 
 def main() -> None:
-    """Be the clients of the gateway with a port and a process, for so many requests, and print what they saw."""
+    """Run the clients of the gateway with a port and a process id, for a number of requests, and print their
+    comparisons."""
     port, gateway, requests = map(int, sys.argv[1:])
     clients = [Client(port, gateway) for _ in range(CLIENTS)]
 

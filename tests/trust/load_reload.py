@@ -1,6 +1,6 @@
-"""The cost of reloads under load for the clients: no request, and next to no time (R07).
+"""The cost of reloads under load for the clients: no failed request, and almost no time (R07).
 
-The server section does not change, which no reload applies.
+The server section does not change, because a reload never applies it.
 """
 
 import asyncio
@@ -17,20 +17,20 @@ from tests.trust.load_client import Ended, ask, asking, failures, paced, quantil
 from tests.trust.load_rig import apart, many, port_of, quick, table
 
 APPLIED_WITHIN = 0.25
-"""Seconds from a signal to the table in force, or refused."""
+"""Seconds from a signal until the new configuration is current, or refused."""
 
 SLOWER_BY = 0.02
-"""Seconds that the slowest hundredth of the requests may take longer while tables are loaded."""
+"""Seconds by which the slowest hundredth of the requests may be slower while config files are loaded."""
 
 ASKED = SERVER + "  watch: false\n"
-"""The watcher is off, and every reload is requested: the watcher would now and then be sooner."""
+"""The file watcher is off, and every reload is requested by a signal: the watcher would sometimes be earlier."""
 
 RELOADS = re.compile(r"dragoman_config_reloads_total\{.*result=\"(\w+)\"")
 
 
 @dataclass(frozen=True, slots=True)
 class Reloads:
-    """Requests before and during the reloads, seconds of each, and how many were taken and refused."""
+    """Requests before and during the reloads, the seconds of each reload, and how many were accepted and refused."""
 
     before: list[Ended]
     during: list[Ended]
@@ -45,7 +45,7 @@ async def _counted(gateway: RunningGateway) -> dict[str, float]:
 
 
 async def reload_under_load(folder: Path, requests: int, rate: float, reloads: int) -> Reloads:
-    """Requests at this rate, a tenth of them before the first reload; every other table is a bad one."""
+    """Send requests at this rate, a tenth of them before the first reload. Every second config file is bad."""
     loop = asyncio.get_running_loop()
     async with FakeVendor(quick) as vendor:
         models = many("fake", 200)
@@ -77,7 +77,7 @@ async def reload_under_load(folder: Path, requests: int, rate: float, reloads: i
 
 
 def reloading(folder: Path, requests: int, rate: float, reloads: int) -> Result:
-    """The figure for so many requests and reloads."""
+    """Return the figure for this number of requests and reloads."""
     found = uvloop.run(reload_under_load(folder, requests, rate, reloads))
     calm, busy = (quantile([ended.seconds for ended in ends], 0.99) for ends in (found.before, found.during))
     slowest = max(found.applied)
@@ -96,5 +96,5 @@ def reloading(folder: Path, requests: int, rate: float, reloads: int) -> Result:
 
 
 def r07(folder: Path) -> Result:
-    """Ten thousand requests and a hundred reloads."""
+    """Return the figure for ten thousand requests and a hundred reloads."""
     return reloading(folder, 10_000, 200.0, 100)

@@ -1,4 +1,4 @@
-"""A gateway for a load, its table, and fake vendors that answer quickly, slowly, badly or never."""
+"""A gateway for a load, its configuration, and fake vendors that respond quickly, slowly, badly or never."""
 
 import os
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
@@ -18,7 +18,7 @@ from tests.support.vendor_script import Delay, Received, Script, Send, Step
 from tests.trust.load_client import KEY
 
 PLACES = 60
-"""Requests that a load has under way at one deployment, as far as it has many models."""
+"""Slots at one deployment, enough for all requests in flight if the load uses many models."""
 
 WHOLE = json_answer(200, completion("hello"))
 STREAM = sse_answer(completion_frames(["hello", " world"]))
@@ -27,7 +27,8 @@ UNAVAILABLE = json_answer(503, {"error": {"message": "No replica is up.", "type"
 
 
 def table(vendors: Mapping[str, str], models: Iterable[str], more: str = "") -> str:
-    """Return a table of vendors by their base URLs without a path, these models, and one team that may use all."""
+    """Return a configuration of vendors by their base URLs without a path, these models, and one team that may use
+    all."""
     rows = [f'  {name}: {{profile: openai_compatible, base_url: "{url}/v1"}}' for name, url in vendors.items()]
     lines = [
         "version: 1",
@@ -46,7 +47,7 @@ def many(vendor: str, requests: int) -> list[str]:
 
 
 def quick(received: Received) -> Script:
-    """A good answer at once."""
+    """Return a good response at once."""
     return STREAM if streams(received) else WHOLE
 
 
@@ -57,7 +58,7 @@ def streams(received: Received) -> bool:
 
 
 def slow_stream(seconds: float, texts: int) -> Script:
-    """A stream of that many texts, spread over so many seconds."""
+    """Return a stream of `texts` texts, spread over `seconds` seconds."""
     start = head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")])
     frames = completion_frames(["word"] * texts)
     steps: list[Step] = [Send(start)]
@@ -74,9 +75,10 @@ def port_of(gateway: RunningGateway | WholeGateway) -> int:
 
 @contextmanager
 def apart(pid: int) -> Iterator[None]:
-    """Keep that process on the first core and this one, with the clients and the vendors, on the last, for the block.
+    """Pin that process to the first core, and this one with the clients and the vendors to the last, for the duration
+    of the block.
 
-    What is measured on a machine of one core is measured there all the same.
+    On a machine of one core the measurement runs all the same.
     """
     cores = os.sched_getaffinity(0)
     pin(os.getpid(), max(cores))
@@ -85,13 +87,13 @@ def apart(pid: int) -> Iterator[None]:
         yield
     finally:
         for thread in (PROC / "self" / "task").iterdir():
-            with suppress(ProcessLookupError):  # it ended meanwhile
+            with suppress(ProcessLookupError):  # the process ended meanwhile
                 os.sched_setaffinity(int(thread.name), cores)
 
 
 @asynccontextmanager
 async def inside(folder: Path, text: str, rules: DeploymentRules) -> AsyncIterator[WholeGateway]:
-    """A gateway in this process, with other rules than the built-in ones."""
+    """Run a gateway in this process, with other rules than the built-in ones."""
     path = folder / "gateway.yaml"
     path.write_text("server: {port: 0, admin: {port: 0}, watch: false}\n" + text, encoding="utf-8")
     source = Source(path, {})

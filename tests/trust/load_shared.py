@@ -1,5 +1,5 @@
-"""The cost of a Redis that is refused, frozen, or comes and goes, for the requests of a gateway that shares by it
-(R31), seen in the requests and the log."""
+"""The cost of a Redis that is refused, frozen, or comes and goes, for the requests of a gateway that shares state
+through it (R31), measured by the requests and the log."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -17,19 +17,19 @@ from tests.trust.load_client import Ended, ask, asking, failures, paced, quantil
 from tests.trust.load_rig import apart, port_of, quick, table
 
 LATER = 0.06
-"""Seconds that a few requests may take longer."""
+"""Seconds by which a few requests may be slower."""
 
 FEW = 5
 SLOWER_BY, SLOWER_TIMES = 0.01, 1.25
-"""Seconds, and a part, by which the slowest hundredth of all requests may be slower: the noise of the machine."""
+"""Seconds, and a factor, by which the slowest hundredth of all requests may be slower: the noise of the machine."""
 
 MOST_LINES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """How requests ended at a gateway that shares, and those that were sent at the same times to one that does not;
-    and the first one's log lines about sharing."""
+    """How requests ended at a gateway that shares, and at a gateway that does not, which got requests at the same
+    times; and the first one's log lines about sharing."""
 
     sharing: list[Ended]
     plain: list[Ended]
@@ -37,14 +37,14 @@ class Seen:
 
     @property
     def later(self) -> int:
-        """Requests that took so much longer than their twin; less those whose twin did, for a machine that is busy
-        with other things."""
+        """Return the number of requests that were slower than their twin by more than `LATER`, minus the number of
+        faster ones, which only the noise of the machine explains."""
         differences = [mine.seconds - twin.seconds for mine, twin in zip(self.sharing, self.plain, strict=True)]
         return max(0, sum(each > LATER for each in differences) - sum(each < -LATER for each in differences))
 
     @property
     def tails(self) -> tuple[float, float]:
-        """The p99 of both in seconds."""
+        """Return the 99th percentiles of both in seconds."""
         sharing, plain = (quantile([ended.seconds for ended in ends], 0.99) for ends in (self.sharing, self.plain))
         return sharing, plain
 
@@ -74,14 +74,14 @@ async def nobody() -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def silent() -> AsyncIterator[str]:
-    """One that accepts and never answers."""
+    """Run a Redis that accepts connections and never responds."""
     async with fake_redis(frozen) as fake:
         yield fake.url
 
 
 @asynccontextmanager
 async def flapping() -> AsyncIterator[str]:
-    """One that answers every sixth command: it is lost, found when it is tried again, and lost."""
+    """Run a Redis that responds to every sixth command: it is lost, found at the next try, and lost again."""
     commands = 0
 
     def reply() -> bytes:
@@ -97,7 +97,7 @@ WAYS = {"refused": nobody, "frozen": silent, "flapping": flapping}
 
 
 async def beside(folder: Path, redis: str, rate: float, count: int) -> Seen:
-    """Requests at this rate to a gateway that shares there, and to one beside it that does not."""
+    """Send requests at this rate to a gateway that shares through this Redis, and to one beside it that does not."""
     async with FakeVendor(quick) as vendor, AsyncExitStack() as stack:
         text = table({"fake": vendor.base_url}, ["fake/m: {}"]) + SERVER
         both = []
@@ -118,7 +118,7 @@ async def beside(folder: Path, redis: str, rate: float, count: int) -> Seen:
 
 
 async def lost(folder: Path, rate: float, count: int, long: int) -> dict[str, Seen]:
-    """Each way to lose it; `long` requests before the one that comes and goes."""
+    """Lose Redis in each way. `long` is the number of requests for the one that comes and goes."""
     seen = {}
     for name, way in WAYS.items():
         async with way() as redis:
@@ -127,7 +127,7 @@ async def lost(folder: Path, rate: float, count: int, long: int) -> dict[str, Se
 
 
 def losing(folder: Path, rate: float, count: int, long: int) -> Result:
-    """The figure for so many requests."""
+    """Return the figure for these numbers of requests."""
     for name in WAYS:
         (folder / name / "sharing").mkdir(parents=True)
         (folder / name / "plain").mkdir()
@@ -138,5 +138,6 @@ def losing(folder: Path, rate: float, count: int, long: int) -> Result:
 
 
 def r31(folder: Path) -> Result:
-    """Twelve seconds of each, and as long of the one that comes and goes as it takes to be lost four times."""
+    """Return the figure: twelve seconds of each, and the Redis that comes and goes for as long as it takes to lose it
+    four times."""
     return losing(folder, 50.0, 600, 2250)

@@ -18,7 +18,7 @@ from tests.trust.load_rig import WHOLE, many, port_of, slow_stream, streams, tab
 
 TWO: Final = SERVER + "  workers: 2\n  watch: false\n"
 REFUSED_FOR: Final = 0.02
-"""Seconds after the kill in which a new connection may fail: the kernel may have given it to the dead one."""
+"""Seconds after the kill in which a new connection may fail: the kernel may have given it to the dead worker."""
 
 BACK_WITHIN: Final = 1.5
 """Seconds after which two workers serve again."""
@@ -26,8 +26,8 @@ BACK_WITHIN: Final = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Killed:
-    """The result: `held` streams were at the worker that was killed `at` this second of the loop's clock, and two
-    workers served again `back` seconds later."""
+    """The result. `held` streams were at the worker that was killed `at` this second of the loop's clock. Two workers
+    served again `back` seconds later."""
 
     asked: list[Ended]
     streamed: list[Ended]
@@ -36,13 +36,13 @@ class Killed:
     back: float
 
     def late(self) -> list[Ended]:
-        """New connections that failed, though the dead worker was known to be gone when they began."""
+        """Return the number of failed connections that began when the worker's death was already known."""
         return [ended for ended in self.asked if not ended.well and ended.began > self.at + REFUSED_FOR]
 
 
 async def kill_once(folder: Path, rate: float, seconds: float, waiting: int) -> Killed:
-    """New connections at this rate for so long, and a third into it one of two workers is killed, at which some of the
-    waiting streams are."""
+    """Open new connections at this rate for `seconds` seconds. After a third of them, kill one of two workers, which
+    has some of the waiting streams."""
 
     def serve(received: Received) -> Script:
         return slow_stream(seconds, 15) if streams(received) else WHOLE
@@ -68,7 +68,7 @@ async def kill_once(folder: Path, rate: float, seconds: float, waiting: int) -> 
 
 
 def shown(killed: Killed) -> Result:
-    """The figure, in words."""
+    """Return the figure as text."""
     cut = sum(not ended.well for ended in killed.streamed)
     late = killed.late()
     value = (
@@ -80,5 +80,5 @@ def shown(killed: Killed) -> Result:
 
 
 def r08(folder: Path) -> Result:
-    """400 connections a second for 12 seconds, and 40 streams."""
+    """Return the figure for 400 connections a second for 12 seconds, and 40 streams."""
     return shown(uvloop.run(kill_once(folder, 400.0, 12.0, 40)))

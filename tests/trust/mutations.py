@@ -1,6 +1,6 @@
-"""Sabotages the gateway once for each figure and expects it to turn red: `python -m tests.trust.mutations`.
+"""Sabotages the gateway once for each figure and expects a bad figure: `python -m tests.trust.mutations`.
 
-Works in a copy of the tree, of which the figures must be good before anything is changed.
+It works in a copy of the tree, whose figures must be good before anything is changed.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def name_of(figure: Figure) -> str:
 
 
 def occurrences(sabotage: Sabotage, root: Path) -> int:
-    """Return how often the text to be changed occurs."""
+    """Return how often the sabotage's old text occurs."""
     return (root / sabotage.file).read_text(encoding="utf-8").count(sabotage.old)
 
 
@@ -66,26 +66,26 @@ def mutate(figure: Figure, sabotage: Sabotage, tree: Path) -> Mutation:
         case "good":
             return Mutation(figure, "GREEN", f"{sabotage.file}: {sabotage.old}", seconds)
         case _:
-            # A figure that could not be run, or a board that broke, shows nothing.
+            # A figure that could not be run, or a board that failed, proves nothing.
             return Mutation(figure, "BROKEN", last_word(done.stdout + done.stderr), seconds)
 
 
 def last_word(output: str) -> str:
-    """The first failure that the board names, or else its line, or else what was said last."""
+    """Return the first failure that the board names, or else the figure's line, or else the last line of the output."""
     lines = [" ".join(line.split()) for line in output.splitlines() if line.strip()] or ["nothing was said"]
     named = (line for sign in ("::", "BAD") for line in lines if sign in line)
     return next(named, lines[-1])
 
 
 def sound(figures: Sequence[Figure], tree: Path) -> set[str]:
-    """Return the figures that are good in the unchanged tree: that another is bad under a sabotage would show
+    """Return the figures that are good in the unchanged tree. For others, a bad figure under a sabotage would prove
     nothing."""
     done = board(tree, ",".join(map(name_of, figures)))
     return {name for name, verdict in verdicts(done.stdout) if verdict == "good"}
 
 
 def mutations(figures: Sequence[Figure], folder: Path) -> Iterator[Mutation]:
-    """One after the other, each in a copy of its own of what was there when the first one began."""
+    """Run the sabotages one after the other, each in its own copy of the tree as it was at the start."""
     untouched, changed = folder / "untouched", folder / "changed"
     copy_tree(untouched)
     good = sound(figures, untouched)
@@ -101,7 +101,7 @@ def mutations(figures: Sequence[Figure], folder: Path) -> Iterator[Mutation]:
 
 
 def main() -> int:
-    """Run them all and print a line each; 1 when one is not red."""
+    """Run all sabotages and print a line each. Return 1 if a figure is not red."""
     parser = argparse.ArgumentParser(prog="python -m tests.trust.mutations", description=__doc__)
     parser.add_argument("--full", action="store_const", dest="tiers", const="CN", help="those of the night too")
     parser.add_argument("--only", default="", help="these, whatever their tier: R04,R15/C")

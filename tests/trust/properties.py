@@ -1,5 +1,5 @@
-"""R24: the properties of the parsers, the limits and the state machines, with far more examples than every change
-has."""
+"""R24: the properties of the parsers, the limits and the state machines, with many more examples than with every
+change."""
 
 import re
 import subprocess
@@ -38,12 +38,12 @@ _PASSING: Final = re.compile(r"during generate phase.*?(\d+) passing,", re.DOTAL
 
 
 def passing(output: str) -> list[int]:
-    """From hypothesis' statistics, how many examples of each property passed."""
+    """Return the number of passing examples of each property, from the statistics of hypothesis."""
     return [int(found) for found in _PASSING.findall(output)]
 
 
 def properties(folder: Path) -> Result:
-    """Run each once; every one must pass, with no fewer examples than it was given."""
+    """Run each property once. Every one must pass, with all of its examples."""
     report = folder / "properties.xml"
     options = ("-p", "tests.trust.many_examples", "-o", "timeout=1200", "--hypothesis-show-statistics")
     command = [*PYTEST, *options, f"--junitxml={report}", *PROPERTIES]

@@ -1,4 +1,4 @@
-"""Reading pytest's XML report, or running pytest, to get the tests of each figure."""
+"""Reads pytest's XML report, or runs pytest, to get the tests of each figure."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ PYTEST: Final = (sys.executable, "-m", "pytest", "-q", "-n", "auto", "--dist", "
 
 
 def cases_of(report: Path) -> list[Case]:
-    """Return every test of a report; none where there is no report."""
+    """Return every test of a report. Return an empty list if there is no report."""
     if not report.exists():
         return []
     root = ElementTree.parse(report).getroot()  # noqa: S314 - pytest wrote it
@@ -36,7 +36,7 @@ def _case(element: ElementTree.Element) -> Case:
 
 
 def selected(cases: Iterable[Case], node: str) -> Iterator[Case]:
-    """Yield the tests that pytest would have run for a path or a node id, which may leave out the parameters."""
+    """Yield the tests that pytest would have run for a path or a node id, which may omit the parameters."""
     path, _, name = node.partition("::")
     module = path.removesuffix(".py").strip("/").replace("/", ".")
     for case in cases:
@@ -49,7 +49,7 @@ def selected(cases: Iterable[Case], node: str) -> Iterator[Case]:
 def run(tests: Sequence[Tests], report: Path, options: Sequence[str]) -> None:
     """Run the tests of all these figures once, with these options of pytest, and write the report.
 
-    Missing files and collection errors do not keep the others from running. Prints to stderr when pytest ended without
+    Missing files and collection errors do not prevent the others from running. Print to stderr if pytest ended without
     a report.
     """
     nodes = dict.fromkeys(node for each in tests for node in each.selection)

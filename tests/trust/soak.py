@@ -1,7 +1,7 @@
-"""Mixed traffic for a long while, and whether the gateway grows: `python -m tests.trust.soak --minutes N`. Stops then.
+"""Mixed traffic for a long time, to see whether the gateway grows: `python -m tests.trust.soak --minutes N`.
 
-Memory and descriptors are those that the system reports of the process. Six of ten requests are streams, one of ten
-meets a fault of its vendor, one of twenty is left by its client.
+The system reports the memory and the descriptors of the process. Six of ten requests are streams, one of ten meets a
+fault of its vendor, one of twenty is abandoned by its client.
 """
 
 import argparse
@@ -46,21 +46,20 @@ FAULTS: tuple[Script, ...] = (
     (Send(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 3\r\n\r\n{]}"),),
     (Send(b"SSH-2.0-x\r\n"), Fin()),
 )
-"""No 429: one of a hundred requests would keep both deployments away for all of the time."""
+"""No 429: one in a hundred requests would be enough to cool both deployments down all the time."""
 
 CROWD = 128
-"""The most connections of a cycle: as many requests at once as one deployment takes or lets wait from its start on."""
+"""The most connections of a cycle: as many concurrent requests as one deployment accepts or queues at its start."""
 
 CROWDS = 3
-"""Times in a cycle that as many ask in one moment.
+"""How many times in a cycle a crowd sends its requests in one moment.
 
-What the allocator took for the largest crowd stays with the process: 2 to 8 MB where a machine that stood still for a
-moment made one of 200, in a cycle that came along with 5 to 15 connections otherwise (measured). As every cycle has the
-largest that can be, accidents add nothing to one of them.
-"""
+The memory that the allocator took for the largest crowd stays with the process. It was 2 to 8 MB if a machine that
+stopped for a moment made a crowd of 200, in a cycle that otherwise needed 5 to 15 connections (measured). Since every
+cycle has the largest possible crowd, accidents add nothing to one of them."""
 
 STANDSTILL = 0.2
-"""Seconds in which the gateway does not run while a crowd gathers."""
+"""Seconds for which the gateway is stopped while a crowd gathers."""
 
 BROKEN = frozenset({End.CUT, End.UNANSWERED, End.HUNG})
 """Ends that no fault of a vendor excuses."""
@@ -68,7 +67,7 @@ BROKEN = frozenset({End.CUT, End.UNANSWERED, End.HUNG})
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """Seconds in all, of which the first do not count, requests a second, and seconds between two looks."""
+    """Seconds in total and of the warm-up, which does not count, requests a second, and seconds between two samples."""
 
     seconds: float
     warm_up: float
@@ -78,7 +77,7 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The gateway at a second of the course: bytes of memory, and open descriptors."""
+    """A sample of the gateway at a second of the course: bytes of memory, and open descriptors."""
 
     second: float
     memory: int
@@ -87,7 +86,7 @@ class Look:
 
 @dataclass(slots=True)
 class Soaked:
-    """The ends of the requests, and the looks after the warm-up."""
+    """The ends of the requests, and the samples after the warm-up."""
 
     ends: Counter[End] = field(default_factory=Counter)
     looks: list[Look] = field(default_factory=list)
@@ -95,12 +94,12 @@ class Soaked:
     late: float = 0.0
 
     def note(self, ended: Ended) -> None:
-        """One more."""
+        """Record the end of one request."""
         self.ends[ended.end] += 1
 
 
 def slope(points: Sequence[tuple[float, float]]) -> float:
-    """The median of the slopes of all pairs (Theil and Sen's estimate): a few outliers do not move it."""
+    """Return the median of the slopes of all pairs (Theil and Sen's estimate). A few outliers do not change it."""
     slopes = [
         (later[1] - earlier[1]) / (later[0] - earlier[0])
         for number, earlier in enumerate(points)
@@ -110,14 +109,14 @@ def slope(points: Sequence[tuple[float, float]]) -> float:
 
 
 def look(gateway: RunningGateway, second: float) -> Look:
-    """The gateway now."""
+    """Return a sample of the gateway."""
     pid = gateway.process.pid
     return Look(second, resident_bytes(pid), len(list((PROC / str(pid) / "fd").iterdir())))
 
 
 async def leave(port: int, data: bytes, after: float) -> None:
-    """Send a request and leave after so many seconds. One that did not get so far is not missed: those that stay
-    meet what kept it, and are counted."""
+    """Send a request and leave after `after` seconds. A failure before that is ignored: other clients meet the same
+    failure and are counted."""
     with suppress(OSError):
         async with connected(port) as client:
             await client.send(data)
@@ -125,7 +124,7 @@ async def leave(port: int, data: bytes, after: float) -> None:
 
 
 async def soak(folder: Path, course: Course) -> Soaked:
-    """Two deployments under mixed traffic, requests begun at a constant rate."""
+    """Run two deployments under mixed traffic, with requests begun at a constant rate."""
     draw, soaked, loop = Random(0), Soaked(), asyncio.get_running_loop()
 
     def serve(received: Received) -> Script:
@@ -166,7 +165,7 @@ async def soak(folder: Path, course: Course) -> Soaked:
 
 
 def soaking(folder: Path, course: Course, most: float) -> Result:
-    """The figure: memory must not grow by more than `most` bytes an hour, descriptors not at all."""
+    """Return the figure: memory must not grow by more than `most` bytes an hour, descriptors not at all."""
     soaked = uvloop.run(soak(folder, course))
     memory = slope([(each.second, float(each.memory)) for each in soaked.looks]) * 3600
     open_files = slope([(each.second, float(each.descriptors)) for each in soaked.looks]) * 3600
@@ -184,7 +183,7 @@ def soaking(folder: Path, course: Course, most: float) -> Result:
 
 
 async def crowd(gateway: RunningGateway, data: bytes) -> None:
-    """Requests on as many connections as there may be, all of which the gateway meets in one moment."""
+    """Send requests on as many connections as are allowed. The gateway receives all of them in one moment."""
     gateway.process.send_signal(signal.SIGSTOP)
     answers = asyncio.gather(*(ask(port_of(gateway), data) for _ in range(CROWD)))
     await asyncio.sleep(STANDSTILL)
@@ -193,9 +192,9 @@ async def crowd(gateway: RunningGateway, data: bytes) -> None:
 
 
 async def cycles(folder: Path, times: int, requests: int, rate: float) -> tuple[list[int], int]:
-    """Bytes of the gateway after each of several equal loads, a tenth of them streams; the requests that a loop which
-    was late refused, or that had no answer. Each begins with crowds, whose answers are not
-    among those."""
+    """Return the bytes of the gateway after each of several equal loads, a tenth of them streams, and the number of
+    requests that a late event loop refused or that had no response. Each load begins with crowds, whose responses are
+    not counted."""
     held, missed, streams_each = [], 0, requests // 10
     with running_upstream(folder) as upstream:
         async with running_gateway(gateway_table(upstream), folder) as gateway:
@@ -215,7 +214,7 @@ async def cycles(folder: Path, times: int, requests: int, rate: float) -> tuple[
 
 
 def cycling(folder: Path, times: int, requests: int, rate: float) -> Result:
-    """The figure: the last cycle against the second."""
+    """Return the figure: the last cycle compared with the second."""
     held, missed = uvloop.run(cycles(folder, times, requests, rate))
     growth = held[-1] / held[1] - 1
     value = (
@@ -226,22 +225,22 @@ def cycling(folder: Path, times: int, requests: int, rate: float) -> Result:
 
 
 def r09_night(folder: Path) -> Result:
-    """Ten minutes, of which three warm up."""
+    """Return the figure for ten minutes, of which three warm up."""
     return soaking(folder, Course(600.0, 180.0), 3 * 2**20)
 
 
 def r09_release(folder: Path) -> Result:
-    """An hour, of which ten minutes warm up."""
+    """Return the figure for an hour, of which ten minutes warm up."""
     return soaking(folder, Course(3600.0, 600.0), 2**20)
 
 
 def r10(folder: Path) -> Result:
-    """Five cycles of twenty thousand requests."""
+    """Return the figure for five cycles of twenty thousand requests."""
     return cycling(folder, 5, 20_000, 500.0)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Soak as the command line says; 1 when the gateway grew or broke a promise."""
+    """Soak as the command line orders. Return 1 if the gateway grew or a request failed without a fault."""
     parser = argparse.ArgumentParser(prog="python -m tests.trust.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=60.0, help="in all; a sixth warms up (%(default)s)")
     parser.add_argument("--rate", type=float, default=150.0, help="requests a second (%(default)s)")

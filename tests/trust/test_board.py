@@ -1,4 +1,4 @@
-"""What the board makes of tests and measurements: what was not run is never good."""
+"""The board's lines for tests and measurements. A figure that was not run is never good."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""R14: of 500 clients that leave, none keeps a vendor busy, whatever the gateway was waiting for."""
+"""R14: of 500 clients that leave, none keeps a vendor busy, in whatever state the gateway was."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -22,11 +22,11 @@ AT_ONCE: Final = 25
 START: Final = Send(head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")]))
 CONTENT: Final = Send(chunk(completion_frames(["one", "two"])[0]))
 WITHIN: Final = 30.0
-"""Seconds in which all of them must have been noticed; only a failure takes them."""
+"""Seconds within which all departures must be noticed. Only a failure takes that long."""
 
 
 async def nothing(client: RawClient) -> None:
-    """Leave while nothing has come."""
+    """Leave before anything has come."""
 
 
 async def content(client: RawClient) -> None:
@@ -37,13 +37,14 @@ async def content(client: RawClient) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When clients leave: what their vendor does, and what they have seen. `attempt` is what the log says of it."""
+    """The moment when clients leave: the vendor's behaviour, and the bytes that the clients have read. `attempt` is its
+    outcome in the log."""
 
     script: Script
     seen: Callable[[RawClient], Awaitable[None]]
     attempt: str
     stays: bool = False
-    """Whether the vendor's connection is at rest then, and may stay."""
+    """Whether the vendor's connection is idle then, and may stay."""
 
 
 LIMITED: Final = json_answer(429, {"error": {"message": "slow down"}}, [("retry-after", "1")])
@@ -56,13 +57,13 @@ MOMENTS: Final[Mapping[str, Moment]] = {
 
 
 async def heard(made: Rig, name: str) -> None:
-    """Wait until the vendor has this request."""
+    """Wait until the vendor has received this request."""
     while all(received.header("x-request-id") != name for received in made.one.requests):
         await made.one.received(len(made.one.requests) + 1)
 
 
 async def depart(made: Rig, moment: Moment, number: int, slots: asyncio.Semaphore) -> None:
-    """One client that comes and leaves, every other one in good order."""
+    """Run one client that comes and leaves. Every second one closes its connection in good order."""
     body: JsonObject = {"model": "one/m", "prompt": "hi", "stream": True}
     async with slots, connected(made.port) as client:
         headers = {**AUTH, "x-request-id": f"r{number}"}
@@ -70,7 +71,7 @@ async def depart(made: Rig, moment: Moment, number: int, slots: asyncio.Semaphor
         await heard(made, headers["x-request-id"])
         await moment.seen(client)
         if moment.stays:
-            while (await made.ledger()).acquired:  # noqa: ASYNC110 - a pool tells no one
+            while (await made.ledger()).acquired:  # noqa: ASYNC110 - a pool has no event
                 await asyncio.sleep(0.001)
         if number % 2:
             client.writer.transport.abort()
@@ -87,7 +88,7 @@ async def test_who_leaves_leaves_nothing_running(name: str, tmp_path: Path) -> N
     async with unlimited_rig(tmp_path) as made:
         made.one.default = moment.script
         before = await made.ledger()
-        # A deployment that said wait is asked by one client at a time.
+        # A deployment that was rate limited gets one client at a time.
         slots = asyncio.Semaphore(1 if moment.stays else AT_ONCE)
         async with asyncio.timeout(WITHIN):
             await asyncio.gather(*(depart(made, moment, number, slots) for number in range(count)))

@@ -1,4 +1,4 @@
-"""The table of figures: each number is there, each selection exists, and each sabotage still fits its file."""
+"""The list of figures: each number exists, each selection exists, and each sabotage still matches its file."""
 
 import ast
 from collections import Counter
@@ -41,7 +41,7 @@ def test_no_two_numbers_share_a_sabotage() -> None:
 
 
 def there(node: str) -> bool:
-    """Whether a file holds the test, or the file is there where a node names no test."""
+    """Return whether the file contains the test. For a node without a test, return whether the file exists."""
     path, _, function = node.partition("::")
     return f"def {function}(" in (ROOT / path).read_text(encoding="utf-8") or not function
 

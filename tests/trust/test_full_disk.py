@@ -1,5 +1,5 @@
-"""R44: rows of requests that are lost while the journals' disk is full and the database is well: none, whether the rows
-of the gateway fill it or another program does, while it serves and at SIGTERM."""
+"""R44: while the journals' disk is full and the database is healthy, no ledger row is lost: whether the rows of the
+gateway or another program fill the disk, while the gateway serves and at SIGTERM."""
 
 import os
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from tests.support.waiting import until
 
 REQUESTS: Final = 600
 CAPACITY: Final = 32 * 1024
-"""Bytes of the disk, for a quarter of the rows."""
+"""Bytes of the disk, enough for a quarter of the rows."""
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ async def test_no_row_is_lost_that_the_database_could_take(
     ledger = f"ledger: {{url: '{database}', journal: '{journals}'}}"
     table = TABLE.replace("watch: false,", f"watch: false, {ledger},")
     async with rig(tmp_path, table=table) as made:
-        await until(lambda: has_tables(database))  # a loader that a busy machine lets begin too late takes nothing
+        await until(lambda: has_tables(database))  # a loader that starts too late would load no row
         for number in range(REQUESTS):
             if number == REQUESTS // 3:
                 disk.held = others

@@ -1,6 +1,6 @@
-"""That the fuzzers find what is broken, repeat themselves, and stop; and that no parser breaks at once.
+"""The fuzzers find broken parsers, repeat their inputs, and stop; and no parser breaks at once.
 
-Never a search of any length.
+The tests do not search for long.
 """
 
 import time

@@ -1,4 +1,5 @@
-"""That the fuzzer of the whole server finds what is broken, and nothing at once. Never a search of any length."""
+"""The fuzzer of the whole server finds violations, and no violation appears at once. The tests do not search for
+long."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
-"""That each tool that loads a gateway finds its figure, at a scale that takes a second or two.
+"""Each tool that loads a gateway produces its figure, at a scale that takes a second or two.
 
-Never the figures themselves: how fast a machine is, is nothing that a change can be held to.
+The tests do not check the figures: a change cannot be judged by the speed of a machine.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""That the loads at and beyond the capacity are driven and counted as they are said to be. Never a capacity."""
+"""The loads at and beyond the capacity are sent and counted correctly. No test checks a capacity."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""What the board says of FailoverBench's scenarios. Never a run of them: tests/faults/test_failover.py has those."""
+"""The board's text about FailoverBench's scenarios. Runs of the scenarios are in tests/faults/test_failover.py."""
 
 from tests.faults.failover_scenarios import RUNS, SCENARIOS
 from tests.faults.failover_verdicts import Verdict

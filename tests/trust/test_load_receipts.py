@@ -1,4 +1,4 @@
-"""That the clients of the receipts' load compare what they are to compare. Never how long anything took."""
+"""The clients of the receipts' load compare the right times. No test checks a duration."""
 
 from collections import Counter
 from pathlib import Path
@@ -12,7 +12,7 @@ async def test_clients_see_every_request_and_every_stream_twice(tmp_path: Path) 
     seen = await compared(tmp_path, 30 * CLIENTS)
     assert (len(seen.beyond), seen.bad) == (40 * CLIENTS, 0)
     assert seen.parts["stream"] == 10 * CLIENTS
-    # The gateway's time lies within the client's; parts are rounded to a hundredth of a millisecond.
+    # The gateway's time lies within the client's. Parts are rounded to a hundredth of a millisecond.
     assert min(seen.beyond) > -0.1
 
 

@@ -1,4 +1,4 @@
-"""That a load leaves no trace in the process that drives it, and that what it needs of a table is there."""
+"""A load leaves no trace in its own process, and the configuration contains all that a load needs."""
 
 import os
 import subprocess

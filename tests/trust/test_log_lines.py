@@ -1,6 +1,6 @@
 """R32: a request is one line of at most 4 KiB in the log, and a thousand broken streams are a thousand lines.
 
-Those that are refused before they are parsed share one line a second.
+Requests that are refused before they are parsed share one line a second.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from tests.trust.unlimited_rig import unlimited_rig
 STREAMS: Final = 1_000
 AT_ONCE: Final = 20
 MORE: Final = STREAMS // 100
-"""Lines of the process itself that so many may cost."""
+"""The most lines of the process itself for this number of requests."""
 
 FRAMES: Final = completion_frames(["one", "two"])
 START: Final = Send(head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")]))
@@ -95,8 +95,8 @@ async def test_a_thousand_refusals_at_the_door_are_a_line_a_second_that_counts_t
                 for _ in range(STREAMS):
                     await client.send(request("POST", "/v1/completions", body, AUTH))
                     assert (await client.answer()).status == 503
-        # The first one opens the door.
-        while sum(lines := told(made)) < STREAMS - 1:  # noqa: ASYNC110 - a log tells no one
+        # The first request is refused after parsing. From then on, requests are refused before parsing.
+        while sum(lines := told(made)) < STREAMS - 1:  # noqa: ASYNC110 - a log has no event
             await asyncio.sleep(0.05)
         took = asyncio.get_running_loop().time() - started
         assert sum(lines) == STREAMS - 1
@@ -105,6 +105,6 @@ async def test_a_thousand_refusals_at_the_door_are_a_line_a_second_that_counts_t
 
 
 def told(made: Rig) -> list[int]:
-    """How many each line about the door counts."""
+    """Return the counts in the log lines about requests that were refused before parsing."""
     lines = [orjson.loads(line) for line in made.log.getvalue().splitlines()]
     return [line["count"] for line in lines if line["message"] == "refused at the door"]

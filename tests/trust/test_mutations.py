@@ -1,4 +1,4 @@
-"""What counts as red: a bad figure, and nothing else that goes wrong."""
+"""A sabotage is red only if the figure is bad, not if anything else goes wrong."""
 
 from dataclasses import replace
 from pathlib import Path

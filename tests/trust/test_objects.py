@@ -1,4 +1,4 @@
-"""R11: after requests of every outcome there are as many objects of the gateway's own classes as before them."""
+"""R11: after requests of every outcome, there are as many objects of the gateway's own classes as before."""
 
 import asyncio
 import gc
@@ -18,11 +18,11 @@ from tests.support.openai_wire import completion, completion_frames
 from tests.support.vendor_script import Fin, Hang, Script, Send
 
 EACH: Final = 250
-"""Requests of each outcome; whatever every one of them leaves shows in far fewer."""
+"""Requests of each outcome. A leak of every request shows in far fewer."""
 
 AT_ONCE: Final = 25
 WITHIN: Final = 10.0
-"""Seconds after which everything must be gone; only a failure takes them."""
+"""Seconds after which everything must be gone. Only a failure takes that long."""
 
 OURS: Final = ("config", "providers", "proxy")
 
@@ -48,7 +48,7 @@ teams:
 
 
 def posts(script: Script, status: int, model: str = "v/m", stream: bool = False) -> Way:
-    """A request whose vendor does this, and its answer's status."""
+    """Send a request whose vendor runs this script, and check the status of its response."""
 
     async def way(made: Rig) -> None:
         made.vendor.answer(script)
@@ -74,7 +74,8 @@ async def leaves(made: Rig) -> None:
 
 
 async def shed(made: Rig) -> None:
-    """A request that is refused for want of memory, with an id of its own, so that it is read before."""
+    """Send a request that is refused for lack of memory, with an id of its own, so that it is parsed before the
+    refusal."""
     made.memory.share = 0.99
     assert (await made.post("/v1/completions", ask(), {"x-request-id": "mine"})).status == 503
     made.memory.share = 0.0
@@ -91,7 +92,7 @@ WAYS: Final[Mapping[str, tuple[str, Way]]] = {
     "departure": ("client_gone", leaves),
     "overload": ("shed", shed),
 }
-"""Each with the outcome that the record must have."""
+"""The ways to end a request, each with the expected outcome in the record."""
 
 ALIKE: Final = ("bad body", "not allowed", "deadline")
 
@@ -107,7 +108,7 @@ async def rounds(made: Rig, way: Way, count: int, at_once: int) -> None:
 
     async def one() -> None:
         async with slots:
-            # A deployment that failed as often as this one would not be asked any more.
+            # Without this, the deployment's circuit would be open after so many failures.
             made.gateway._dispatcher.deployments.breakers._known.clear()
             await way(made)
 
@@ -117,14 +118,14 @@ async def rounds(made: Rig, way: Way, count: int, at_once: int) -> None:
 
 
 async def quiet(made: Rig) -> Counter[str]:
-    """The objects that are left when no request is under way."""
+    """Return the objects that exist when no request is in flight."""
     await made.gateway.idle.wait()
     made.records.clear()
     made.vendor.requests.clear()
-    # A deadline may pass before the vendor is asked: the next way's requests must not get what is left.
+    # A deadline may pass before the vendor is called: the next way's requests must not get a response that is left.
     made.vendor.forget_answers()
     made.gateway._dispatcher.deployments.breakers._known.clear()
-    # Of those that are idle there may be one more or less.
+    # The number of idle connections may differ by one.
     http = made.gateway._dispatcher.calls._http
     assert isinstance(http, HttpTransport)
     for connection in chain.from_iterable(http.pool._idle.values()):
@@ -135,17 +136,18 @@ async def quiet(made: Rig) -> Counter[str]:
 
 
 async def added(made: Rig, before: Counter[str]) -> Counter[str]:
-    """What there is more than before, once that is nothing, or at last: a connection ends a moment after its client."""
+    """Return the objects that exist beyond `before`. Repeat until there are none, or until the time is up: a connection
+    ends a moment after its client."""
     loop = asyncio.get_running_loop()
     end = loop.time() + WITHIN
-    while (more := await quiet(made) - before) and loop.time() < end:  # noqa: ASYNC110 - no one tells of it
+    while (more := await quiet(made) - before) and loop.time() < end:  # noqa: ASYNC110 - no event
         await asyncio.sleep(0.02)
     return more
 
 
 @pytest.fixture
 def little_to_collect() -> None:
-    """Keep what other tests left out of sight of the collector, which would walk over all of it each time."""
+    """Exclude the objects of other tests from garbage collection, which would walk over all of them each time."""
     gc.collect()
     gc.freeze()
 
@@ -157,15 +159,16 @@ async def test_requests_of_every_outcome_leave_no_object_behind() -> None:
             await rounds(made, way, AT_ONCE, 1)
         await asyncio.sleep(0.1)
         before = await quiet(made)
-        # Not 1: other tests of the process may have frozen what they left.
+        # Not exactly 1: other tests of the process may have frozen objects.
         assert before["proxy.gateway.handle_request.Gateway"] >= 1
         for name, (outcome, way) in WAYS.items():
-            # A vendor's next answer is whose turn it is, and memory is short for all: those go one after the other.
+            # Two ways must run one request at a time: a vendor's queued response goes to the next request, and a lack
+            # of memory affects all.
             await rounds(made, way, EACH, AT_ONCE if name in ALIKE else 1)
             assert [record.outcome for record in made.records] == [outcome] * EACH, name
             if more := await added(made, before):
-                # What a deadline cuts off depends on the machine, and each label that is new has a row of metrics: a
-                # leak would grow once more.
+                # A deadline cuts off different work on different machines, and each new label has a row of metrics. A
+                # leak would grow a second time.
                 before += more
                 await rounds(made, way, EACH, AT_ONCE if name in ALIKE else 1)
                 assert await added(made, before) == Counter(), name

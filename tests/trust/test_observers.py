@@ -1,4 +1,4 @@
-"""R45: whichever observer of finished requests fails, each client has its response and every other observer the
+"""R45: whichever observer of finished requests fails, each client gets its response and every other observer gets the
 request."""
 
 import asyncio
@@ -22,7 +22,7 @@ WAYS: Final = {"whole": False, "streamed": True}
 
 @pytest.fixture
 async def made(tmp_path: Path) -> AsyncIterator[Rig]:
-    """A gateway with every observer that a config file may ask for."""
+    """A gateway with every observer that a config file may configure."""
     ledger = f"ledger: {{url: 'sqlite:{tmp_path}/l.db', journal: '{tmp_path}/j'}}"
     payloads = f"payload_log: {{path: '{tmp_path}/p.jsonl', teams: ['*']}}"
     table = TABLE.replace("watch: false,", f"watch: false, {ledger}, {payloads},")
@@ -31,7 +31,7 @@ async def made(tmp_path: Path) -> AsyncIterator[Rig]:
 
 
 class Observed:
-    """The observers of a gateway, one of which fails; `calls` counts the requests that each has got."""
+    """The observers of a gateway, one of which fails. `calls` counts the requests that each has received."""
 
     def __init__(self, observer: RequestObserver, broken: str) -> None:
         self.calls: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""That a property was given all its examples is read from hypothesis' own count."""
+"""The check that a property tried all its examples uses the count of hypothesis."""
 
 from pathlib import Path
 

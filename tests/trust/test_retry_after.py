@@ -1,4 +1,4 @@
-"""R20: whatever a vendor writes into Retry-After, it is asked again neither before that nor later than its cap."""
+"""R20: whatever a vendor writes into Retry-After, it is called neither before that time nor later than the cap."""
 
 import asyncio
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from providers.dialect import UpstreamRequest
 from providers.failure import Failure, FailureKind
 from providers.unified_request import UnifiedRequest
 from providers.vendor_text.read_retry_after import read_rate_limit_wait
-from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.exchange import Exchange
 from tests.proxy.kit.dispatch_rig import OK, TARGETS, Behaviour, Rig, Worded, outcome_of
 from tests.proxy.kit.mark_streams import Body
 from tests.proxy.kit.virtual_time import run
@@ -23,20 +23,20 @@ from tests.support.nightly import some
 
 HEADERS: Final = 1_000
 LEAST, MOST, UNTOLD = 1.0, 60.0, 5.0
-"""Seconds that a deployment is left alone at least and at most, and where the vendor did not say."""
+"""Seconds for which a deployment's circuit stays open: at least, at most, and if the vendor gave no time."""
 
 WAITED_FOR: Final = 10.0
 """Seconds that a request waits for its only deployment."""
 
 SPREAD: Final = 1.1
-"""How much longer than asked for such a wait may be."""
+"""The factor by which such a wait may be longer than requested."""
 
 ANSWERED: Final = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 NONSENSE: Final = ("", "-1", "NaN", "inf", "1e9", "0x10", "+5", "1_0", "1,5", "soon", "١٢", "12 seconds", "5;q=1", "⁹")
 
 
 class Hinted(Worded):
-    """A dialect that reads the wait where a real one does."""
+    """A dialect that reads the wait as a real one does."""
 
     @override
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
@@ -48,19 +48,19 @@ TARGET: Final = replace(TARGETS["a"], dialect=Hinted())
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """Headers, and the seconds they ask for; None where they say nothing that can be read."""
+    """Headers, and the seconds in them. `None` if they contain no readable time."""
 
     headers: Mapping[str, str]
     seconds: float | None
 
     @property
     def alone(self) -> float:
-        """Seconds for which the deployment must be left alone."""
+        """Return the seconds for which the deployment must not be called."""
         return UNTOLD if self.seconds is None else min(max(self.seconds, LEAST), MOST)
 
 
 def hint(draw: Random) -> Hint:
-    """Any spelling of any wait."""
+    """Return any spelling of any wait."""
     far = draw.choice((2, 12, 70, 10**4, 10**9))
     match draw.randrange(5):
         case 0:
@@ -71,7 +71,7 @@ def hint(draw: Random) -> Hint:
             return Hint({"retry-after": text}, float(text))
         case 2:
             thousandths = draw.randrange(far * 1000)
-            # Whoever sends both means the exact one.
+            # If a vendor sends both, the exact one counts.
             return Hint({"retry-after-ms": str(thousandths), "retry-after": "1"}, thousandths / 1000)
         case 3:
             seconds = draw.randrange(-5, min(far, 10**6))
@@ -84,7 +84,7 @@ def hint(draw: Random) -> Hint:
 
 
 def limited(headers: Mapping[str, str]) -> Behaviour:
-    """A rate limit with these headers."""
+    """Return a rate limit with these headers."""
     return lambda: Body(b"limited", b"", status=429, headers=headers)
 
 
@@ -98,11 +98,11 @@ def test_a_vendor_is_asked_again_neither_early_nor_later_than_its_cap(seed: int)
 
 
 async def asked(rig: Rig, given: Hint) -> None:
-    """One request that is told to wait, and others around the moment when that is over."""
+    """Send one request that is rate limited, and others around the moment when the wait is over."""
     clock = asyncio.get_running_loop().time
     dispatcher = rig.dispatcher()
 
-    def job() -> PlannedRequest[UnifiedRequest]:
+    def job() -> Exchange[UnifiedRequest]:
         made = rig.job()
         return replace(made, plan=replace(made.plan, targets=(TARGET,)))
 

@@ -1,4 +1,4 @@
-"""That the soak finds a slope, counts what broke, and stops. Never for long."""
+"""The soak finds a slope, counts broken requests, and stops. The tests are short."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""R22: each of 2,000 requests that run out of time does so at its limit, and no attempt begins after it."""
+"""R22: each of 2,000 requests that exceed their deadline ends at it, and no attempt begins after it."""
 
 import asyncio
 from collections import Counter, defaultdict
@@ -15,7 +15,7 @@ from providers.unified_request import UnifiedRequest
 from proxy.deadlines import DeadlinePassed
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.deployment_health.concurrency_limit import ConcurrencyRules
-from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.dispatch.retry_rules import DeploymentRules, RetryRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import upstream_failed
@@ -35,12 +35,12 @@ PATIENT: Final = DeploymentRules(
     ConcurrencyRules(least=10**6),
     RetryRules(budget=BudgetRules(least=10**9)),
 )
-"""Nobody is left alone, waited for, or not asked again for want of a budget: only time ends a request."""
+"""No circuit opens, no request waits, and the retry budget is never empty: only time ends a request."""
 
 
 @dataclass
 class Timed(Rig):
-    """A rig that knows which request each attempt was of."""
+    """A rig that records the request of each attempt."""
 
     begun: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
@@ -60,8 +60,8 @@ class Ended:
 
 
 def mixed(draw: Random) -> list[Behaviour]:
-    """A deployment that does something else each time: hangs before or in its answer, answers late or well, or fails
-    at once or late."""
+    """Return a deployment with a random behaviour each time: it hangs before or in its response, responds late or well,
+    or fails at once or late."""
 
     def behave() -> Behaviour:
         match draw.randrange(6):
@@ -82,21 +82,21 @@ def mixed(draw: Random) -> list[Behaviour]:
 
 
 def wordless(draw: Random) -> list[Behaviour]:
-    """A deployment that accepts every request and never answers, as slowly as it can."""
+    """Return a deployment that accepts every request, after a random delay, and never sends content."""
     return [lambda: Body(draw.uniform(0, 100), b":", 1e6, b"")]
 
 
 async def one(rig: Timed, dispatcher: Dispatcher, number: int, limit: float, stream: bool) -> Ended:
-    """A request, whatever becomes of it."""
+    """Send a request, and return its end, whether good or bad."""
     clock = asyncio.get_running_loop().time
     name = f"req-{number}"
     record = RequestRecord(name, clock(), "openai", "/", model="v/m")
-    job: PlannedRequest[UnifiedRequest] = replace(rig.job(limit), record=record)
+    job: Exchange[UnifiedRequest] = replace(rig.job(limit), record=record)
     started = clock()
     try:
         with job.deadlines:
             if stream:
-                async with dispatcher.streamed(job):
+                async with await dispatcher.streamed(job):
                     status = 200
             else:
                 await dispatcher.whole(job)
@@ -107,7 +107,7 @@ async def one(rig: Timed, dispatcher: Dispatcher, number: int, limit: float, str
 
 
 async def asked(rig: Timed, draw: Random) -> list[Ended]:
-    """All requests of a run, each with a limit of its own, a hundred a second."""
+    """Send all requests of a run, each with a limit of its own, a hundred a second."""
     dispatcher = rig.dispatcher()
 
     async def later(number: int) -> Ended:
@@ -118,7 +118,7 @@ async def asked(rig: Timed, draw: Random) -> list[Ended]:
 
 
 def in_time(rig: Timed, ended: list[Ended]) -> None:
-    """No request outlives its limit, and no attempt begins after it."""
+    """Assert that no request outlives its limit, and that no attempt begins after it."""
     for each in ended:
         assert each.took <= each.limit + EXACT, each
         assert all(begun < each.started + each.limit for begun in rig.begun[each.name]), each
@@ -130,7 +130,7 @@ def test_who_is_never_answered_is_told_so_at_the_limit() -> None:
     ended = run(asked(rig, draw))
     in_time(rig, ended)
     assert {each.status for each in ended} == {504}
-    # The last deployment has all the time that is left, so it is the request's own limit that ends it.
+    # The last deployment may use all the remaining time, so the request's own limit ends it.
     assert all(abs(each.took - each.limit) <= EXACT for each in ended)
     assert {len(rig.begun[each.name]) for each in ended} == {2}
 

@@ -1,4 +1,4 @@
-"""The rig of the faults without the limits that a busy machine could reach, for figures that count."""
+"""The fault rig without the limits that a busy machine could reach, for figures that count."""
 
 import re
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ UNLIMITED: Final = replace(
 
 @asynccontextmanager
 async def unlimited_rig(folder: Path) -> AsyncIterator[Rig]:
-    """Run a rig that sends streams, for as long as the block."""
+    """Run a rig that sends streams, for the duration of the block."""
     with patch("tests.faults.fault_rig.COUNTED", UNLIMITED):
         async with rig(folder, stream=True, table=SLOW) as made:
             yield made

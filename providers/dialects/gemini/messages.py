@@ -52,7 +52,7 @@ from providers.dialects.shared.thought_signatures import (
     unpack_call_id,
 )
 from providers.failure import Refusal
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonObject, JsonValue
 
 _RESOLUTIONS: Mapping[str, str] = {
@@ -78,7 +78,7 @@ class GeminiFeatures:
     files: str | None = None
 
 
-@record
+@frozen
 class _SeenCall:
     """A call of the conversation: its name and id on the wire, and its position among all calls."""
 

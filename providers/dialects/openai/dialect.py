@@ -51,7 +51,7 @@ from providers.dialects.shared.request_body import (
 from providers.emulation.collect_stream import Gatherer
 from providers.failure import Refusal
 from providers.framing.parse_sse import SSEParser
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonObject
 from providers.models.fit_profile import profile_for_model
 from providers.profile import Profile
@@ -211,7 +211,7 @@ _UPSTREAM: Mapping[Operation, Callable[[UnifiedRequest, Target, Profile, bool, b
 """By the client's operation: the function that chooses the upstream operation."""
 
 
-@record(eq=False)
+@frozen(eq=False)
 class _CompiledEndpoint:
     """The parts of a vendor's endpoint that are the same for all requests of one kind to a target.
 

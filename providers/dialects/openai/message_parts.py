@@ -15,7 +15,7 @@ import orjson
 from providers.adaptation.file_data import PDF, fitting_file, media_type
 from providers.dialects.shared.field_writers import without_markers
 from providers.failure import Refusal
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 
@@ -33,7 +33,7 @@ def is_googles(extra: JsonValue) -> bool:
     return isinstance(extra, dict) and extra.keys() <= {"google"}
 
 
-@record
+@frozen
 class PartWriter:
     """The writer of the parts of one message's content."""
 
@@ -114,7 +114,7 @@ def _with_registered_type(part: JsonObject) -> JsonObject:
     return {**part, "image_url": {**image, "url": registered} if isinstance(image, dict) else registered}
 
 
-@record
+@frozen
 class CallWriter:
     """The writer of the tool calls of one message."""
 

@@ -28,7 +28,7 @@ from providers.dialects.openai.message_parts import (
 from providers.dialects.openai.message_thinking import has_reasoning, with_readable_reasoning
 from providers.dialects.shared.prompt import failed_text, joined_texts
 from providers.failure import Refusal
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 from providers.target import Target
@@ -114,7 +114,7 @@ def _is_empty(message: JsonObject, profile: Profile) -> bool:
     return message["role"] == "assistant" and message.keys() <= _FIELDS_WITHOUT_CONTENT
 
 
-@record
+@frozen
 class _VendorMessage:
     """The writer of one message. It adds the names of fields that it leaves out to `dropped`."""
 

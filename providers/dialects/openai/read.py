@@ -21,7 +21,7 @@ from providers.dialects.shared.finish_reasons import finish_error, vendor_finish
 from providers.dialects.shared.read_json import malformed, text_of, unknown_in
 from providers.failure import FailureKind
 from providers.framing.text_frames import MARK
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 
@@ -130,7 +130,7 @@ def only_text_of(choice: JsonObject) -> str:
     return text if isinstance(text, str) and choice.get("logprobs") is None else ""
 
 
-@record
+@frozen
 class OnlyPart:
     """The only content of a streamed choice: text, reasoning, or arguments of a call.
 

@@ -14,7 +14,7 @@ from providers.dialects.openai.read_extras import NOT_PASSED
 from providers.dialects.openai.streamed_calls import StreamedChoice
 from providers.framing.parse_sse import DataLines, SSEParser
 from providers.framing.text_frames import MAX_LEARNED_BYTES, FrameLearner, TextFrames, part_run
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonObject, JsonValue
 
 _ALWAYS_CHANGING = frozenset({"obfuscation"})
@@ -27,7 +27,7 @@ _MOST_INCOMPLETE = 8 * 1024
 """The most bytes of an incomplete event that are joined with the next chunk. They are copied with each chunk."""
 
 
-@record
+@frozen
 class SharedFields:
     """The fields that are the same in all events of a run."""
 

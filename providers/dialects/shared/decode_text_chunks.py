@@ -13,7 +13,7 @@ from providers.dialects.shared.decode_stream import NamingReader, NativeReader, 
 from providers.dialects.shared.read_json import load_json
 from providers.framing.parse_sse import SSEParser
 from providers.framing.text_frames import BEFORE_DATA, MAX_LEARNED_BYTES, NO_ODD, Around, FrameLearner, part_run
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonObject
 
 _MAX_RUN_BYTES = 1024 * 1024
@@ -27,7 +27,7 @@ _MARK_SEARCH_LENGTH = 256
 """The number of bytes at an event's beginning in which a mark shows that it may hold a text."""
 
 
-@record
+@frozen
 class MarkedEvent:
     """An event that means one chunk of text, reasoning or arguments and nothing else.
 

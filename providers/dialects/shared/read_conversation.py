@@ -44,7 +44,7 @@ from providers.dialects.shared.read_thinking import (
     thinking_block,
 )
 from providers.dialects.shared.tool_definitions import read_arguments
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonObject, JsonValue
 
 CACHE = "cache_control"
@@ -166,7 +166,7 @@ def _plain_call(call: JsonValue) -> ToolUse | None:
     return None if arguments is None else ToolUse(identity, name, arguments)
 
 
-@record
+@frozen
 class _MessageReader:
     """The reader of one message. `turn` is a turn without parts, which names the message in errors."""
 

@@ -17,7 +17,7 @@ from dataclasses import field
 from typing import Literal, NamedTuple
 
 from providers.conversation import GEMINI_FORMAT, Part, Reasoning, RedactedReasoning, ToolUse
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 
 MARK = "__thought__"
 """The separator between an id and the signature of its call."""
@@ -116,7 +116,7 @@ def make_call_id(answer: str, candidate: int, number: int, name: str, arguments:
     return f"call_{hashlib.sha256(parts).hexdigest()[:24]}"
 
 
-@record
+@frozen
 class TurnSignatures:
     """The signatures of one assistant turn, except the signatures in the ids of its calls.
 

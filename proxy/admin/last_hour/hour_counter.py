@@ -1,8 +1,8 @@
-"""Counts the requests of the last hour by minute: outcomes, times, cached tokens, affinity, and who spent how much.
+"""Counts the requests of the last hour by minute: outcomes, times, cached tokens, affinity, and spending.
 
-Bounded whatever comes: sixty arrays of fixed size, 40 KB, and 200 names each of teams, keys and models, 1.3 MB if all
-are in use. A finished request adds to the current minute's array, and to a sum for its team, key and model; these sums
-are distributed when there are SUMS of them, when the minute ends, and when the hour is read.
+The memory is bounded: sixty arrays of fixed size, 40 KB, and 200 names each of teams, keys and models, 1.3 MB if all
+are in use. A finished request adds to the array of the current minute, and to a sum for its team, key and model. These
+sums are distributed when there are MOST_SUMS of them, when the minute ends, and when the hour is read.
 """
 
 from array import array
@@ -13,8 +13,8 @@ from typing import Final
 
 from proxy.admin.last_hour.hour_figures import (
     MINUTES,
+    OUTCOME_INDEX,
     OUTCOMES,
-    PLACES,
     HourFigures,
     MinuteFigures,
     Spent,
@@ -27,11 +27,11 @@ from proxy.errors import OverloadReason
 from proxy.request_outcomes import AFFINITY_OUTCOMES
 from proxy.request_record import RequestRecord
 
-SUMS: Final = 1024
+MOST_SUMS: Final = 1024
 """Combinations of a team, a key and a model that are summed before they are distributed."""
 
 MOST_SENT: Final = 50
-"""Names of each kind in the figures; those that spent less are `other`."""
+"""Names of each kind in the figures; names with less spending are counted as `other`."""
 
 _CLASSES: Final = len(BOUNDS) + 1
 _DURATION: Final = len(OUTCOMES)
@@ -42,17 +42,18 @@ _PLACED: Final = _CACHED + 1
 _DURATION_SPAN: Final = _PLACED + len(AFFINITY_OUTCOMES)
 _FIRST_SPAN: Final = _DURATION_SPAN + 2
 _NO_COUNTS: Final = bytes(8 * (_FIRST_SPAN + 2))
-_SHED: Final = PLACES["shed"]
-_PLACED_AS: Final = {outcome: _PLACED + place for place, outcome in enumerate(AFFINITY_OUTCOMES)}
+_SHED: Final = OUTCOME_INDEX["shed"]
+_PLACED_AS: Final = {outcome: _PLACED + index for index, outcome in enumerate(AFFINITY_OUTCOMES)}
 
 
 EarlyRefusalReport = Callable[[str, int, OverloadReason, int], None]
-"""Takes the surface, the status, the reason, and how many requests were refused before they were parsed."""
+"""Called with the surface, the status, the reason, and the number of requests that were refused before they were
+parsed."""
 
 
 @dataclass(frozen=True, slots=True)
-class HourTaken:
-    """A copy of the counts, to be read on another thread."""
+class HourCopy:
+    """A copy of the counts, which may be read on another thread."""
 
     newest: int
     rows: tuple[tuple[int, "array[float]"], ...]
@@ -72,8 +73,8 @@ class HourTaken:
 
 
 class HourCounter:
-    """Counts finished requests, to be called on the event loop. `clock` gives the seconds that records are written in,
-    `wall` unix seconds: minutes begin when those of the wall clock do."""
+    """Counts finished requests; call it on the event loop. `clock` returns the seconds that records use, `wall` unix
+    seconds: a minute begins with the minute of the wall clock."""
 
     def __init__(self, clock: Callable[[], float], wall: Callable[[], float]) -> None:
         self._clock = clock
@@ -87,12 +88,12 @@ class HourCounter:
         self._teams, self._keys, self._models = SpenderCounts(), SpenderCounts(), SpenderCounts()
 
     def add(self, record: RequestRecord, cost: float | None) -> None:
-        """Count a finished request, which cost so much (None: not known)."""
+        """Count a finished request and its cost in USD, `None` if the cost is unknown."""
         if record.finished >= self._ends:
             self._begin()
         row = self._row
         outcome = record.outcome
-        row[PLACES[outcome]] += 1
+        row[OUTCOME_INDEX[outcome]] += 1
         if not record.attempts:
             return
         if outcome == "ok":
@@ -127,7 +128,7 @@ class HourCounter:
         self._row[_SHED] += count
 
     def with_refusals(self, report: EarlyRefusalReport) -> EarlyRefusalReport:
-        """Return what calls `report` and counts the requests that were refused before they were parsed."""
+        """Return a function that calls `report` and counts the requests that were refused before they were parsed."""
 
         def reported(surface: str, status: int, reason: OverloadReason, count: int) -> None:
             report(surface, status, reason, count)
@@ -135,18 +136,18 @@ class HourCounter:
 
         return reported
 
-    def taken(self) -> HourTaken:
-        """Return a copy of the counts: 2 ms at most, on the event loop."""
+    def taken(self) -> HourCopy:
+        """Return a copy of the counts. This takes at most 2 ms on the event loop."""
         if self._clock() >= self._ends:
             self._begin()
         self._distribute()
         newest = self._minute
         rows = tuple((minute, row[:]) for minute, row in sorted(self._rows.items()) if any(row))
         kinds = (kind.taken(newest) for kind in (self._teams, self._keys, self._models))
-        return HourTaken(newest, rows, *kinds)
+        return HourCopy(newest, rows, *kinds)
 
     def _begin(self) -> None:
-        """Count for the current minute of the wall clock from now on."""
+        """Make the current minute of the wall clock the minute that is counted from now on."""
         now, wall = self._clock(), self._wall()
         minute = int(wall // 60)
         self._ends = now + 60 * (minute + 1) - wall
@@ -154,7 +155,7 @@ class HourCounter:
             return
         self._distribute()
         if minute < self._minute:
-            # The clock was set back: what has been counted is of minutes that are yet to come.
+            # The wall clock was set back: the minutes counted so far are in the future.
             self._rows.clear()
             self._teams, self._keys, self._models = SpenderCounts(), SpenderCounts(), SpenderCounts()
         self._minute = minute
@@ -166,7 +167,7 @@ class HourCounter:
 
     def _sum_of(self, record: RequestRecord) -> list[float]:
         """Begin the sum of a team, a key and a model."""
-        if len(self._sums) >= SUMS:
+        if len(self._sums) >= MOST_SUMS:
             self._distribute()
         team, key = record.team, record.key_label
         self._key_names[team, key] = f"{team}/{record.key or key}"
@@ -174,7 +175,8 @@ class HourCounter:
         return sums
 
     def _distribute(self) -> None:
-        """Add the sums to what their teams, keys and models have spent, the highest first: they are sure of a name."""
+        """Add the sums to the spending of their teams, keys and models, the highest first, so that these get a name of
+        their own."""
         found, minute = sorted(self._sums.items(), key=_cost_of, reverse=True), self._minute
         add_team, add_key, add_model = self._teams.add, self._keys.add, self._models.add
         self._sums = {}

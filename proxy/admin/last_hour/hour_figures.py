@@ -1,4 +1,4 @@
-"""The last hour of requests as values, minute by minute: of one process, or of several together. Pure."""
+"""The last hour of requests as values by minute, of one process or of several together. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,8 +13,8 @@ MINUTES: Final = 60
 """Minutes of the window, the current one included."""
 
 OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
-PLACES: Final[Mapping[str, int]] = {outcome: place for place, outcome in enumerate(OUTCOMES)}
-"""The place of each outcome in `MinuteFigures.outcomes`."""
+OUTCOME_INDEX: Final[Mapping[str, int]] = {outcome: index for index, outcome in enumerate(OUTCOMES)}
+"""The index of each outcome in `MinuteFigures.outcomes`."""
 
 GROUPS: Final[Mapping[str, frozenset[Outcome]]] = {
     "failed": FAILED,
@@ -23,17 +23,19 @@ GROUPS: Final[Mapping[str, frozenset[Outcome]]] = {
     "client gone": frozenset({"client_gone"}),
     "succeeded": frozenset({"ok"}),
 }
-"""Outcomes by whom they are due to, the worst first: `failed` to a vendor or the gateway, `shed` to the gateway's load,
-`refused` to the client or its limits."""
+"""Outcomes grouped by their cause, the worst first: `failed` is caused by a vendor or the gateway, `shed` by the load
+of the gateway, `refused` by the client or its limits."""
 
 
 @dataclass(frozen=True, slots=True)
 class MinuteFigures(MeasuredTimes):
-    """The requests that ended in one minute. `minute` counts minutes of unix time; `outcomes` are requests in the order
-    of OUTCOMES. `durations` and `firsts` are those that succeeded, in the classes of `recent_requests.BOUNDS`,
-    without empty ones at the end, with their spans; `prompt` are tokens of prompts, of which `cached` came from
-    vendors' caches; `placed` are requests for names with affinity in the order of AFFINITY_OUTCOMES, empty if there
-    were none."""
+    """The requests that ended in one minute.
+
+    `minute` counts minutes of unix time; `outcomes` are requests in the order of OUTCOMES. `durations` and `firsts`
+    count the requests that succeeded by the classes of `recent_requests.BOUNDS`, without empty classes at the end;
+    their spans are the shortest and the longest time. `prompt` are prompt tokens, of which `cached` came from vendors'
+    caches. `placed` are requests for names with affinity in the order of AFFINITY_OUTCOMES, empty if there were none.
+    """
 
     minute: int
     outcomes: tuple[int, ...] = ()
@@ -51,18 +53,18 @@ class MinuteFigures(MeasuredTimes):
         return sum(self.outcomes)
 
     def of(self, outcomes: Iterable[str]) -> int:
-        """Return the requests with one of these outcomes."""
-        return sum(self.outcomes[PLACES[outcome]] for outcome in outcomes) if self.outcomes else 0
+        """Return the number of requests with one of these outcomes."""
+        return sum(self.outcomes[OUTCOME_INDEX[outcome]] for outcome in outcomes) if self.outcomes else 0
 
     def placed_as(self, outcome: AffinityOutcome) -> int:
-        """Return the requests with an outcome of affinity."""
+        """Return the number of requests with an outcome of affinity."""
         return self.placed[AFFINITY_OUTCOMES.index(outcome)] if self.placed else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What requests used that called a vendor: tokens of prompts and completions, and USD. Of `unpriced` requests the
-    cost is not known; it is not in `cost`."""
+    """The use of requests that called a vendor: prompt and completion tokens, and USD. The cost of `unpriced` requests
+    is unknown and not included in `cost`."""
 
     requests: int = 0
     tokens: int = 0
@@ -71,12 +73,12 @@ class Spent:
 
     @property
     def known_cost(self) -> float | None:
-        """The known cost in USD: `None` if no price is known, a lower bound if some prices are not."""
+        """The known cost in USD: `None` if no price is known, a lower bound if some prices are unknown."""
         return None if self.unpriced and not self.cost else self.cost
 
     @property
     def rank(self) -> tuple[float, int, int]:
-        """The order of spenders: by cost, then by tokens, then by requests."""
+        """The sort key of spenders: cost, then tokens, then requests."""
         return (self.cost, self.tokens, self.requests)
 
 
@@ -85,9 +87,12 @@ NOTHING: Final = Spent()
 
 @dataclass(frozen=True, slots=True)
 class HourFigures:
-    """The last hour. `newest` is the minute of unix time in which it was taken; `minutes` are those with requests, in
-    order. `teams` give what each team spent by minute, `keys` and `models` what each spent in the hour; those that
-    spent least are counted as `other`. A key's name begins with its team and a slash."""
+    """The last hour.
+
+    `newest` is the minute of unix time in which the figures were read; `minutes` are the minutes with requests, in
+    order. `teams` is the spending of each team by minute, `keys` and `models` the spending of each in the hour. The
+    names with the lowest spending are counted as `other`. The name of a key begins with its team and a slash.
+    """
 
     newest: int = 0
     minutes: tuple[MinuteFigures, ...] = ()
@@ -100,7 +105,7 @@ NO_HOUR: Final = HourFigures()
 
 
 def spent_of(parts: Iterable[Spent]) -> Spent:
-    """Return what several spent together."""
+    """Return the sum of several amounts."""
     every = list(parts)
     return Spent(
         sum(part.requests for part in every),
@@ -111,7 +116,7 @@ def spent_of(parts: Iterable[Spent]) -> Spent:
 
 
 def sum_of_minutes(minute: int, parts: Iterable[MinuteFigures]) -> MinuteFigures:
-    """Return several minutes, or one minute of several processes, as one that is called `minute`."""
+    """Return the sum of several minutes, or of one minute of several processes, as the minute `minute`."""
     every = list(parts)
     return MinuteFigures(
         minute,
@@ -131,7 +136,7 @@ def _added(counts: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def hour_of_all(several: Iterable[HourFigures]) -> HourFigures:
-    """Return the hour of several processes, which ends with the newest minute that one of them has begun."""
+    """Return the sum of the hours of several processes. It ends with the newest minute of any process."""
     every = list(several)
     newest = max((hour.newest for hour in every), default=0)
     minutes: dict[int, list[MinuteFigures]] = {}
@@ -168,7 +173,8 @@ def _spent_of_all(several: Iterable[Mapping[str, Spent]]) -> Mapping[str, Spent]
 
 
 def highest(spenders: Mapping[str, Spent], most: int) -> list[tuple[str, Spent]]:
-    """Return the `most` that spent most, the highest first, then all others as OTHER if they spent anything."""
+    """Return the `most` names with the highest spending, the highest first, then all others as OTHER if they spent
+    anything."""
     ranked = sorted(spenders.items(), key=lambda pair: (tuple(-each for each in pair[1].rank), pair[0]))
     named = [(name, spent) for name, spent in ranked if name != OTHER][:most]
     shown = {name for name, _ in named}
@@ -177,7 +183,8 @@ def highest(spenders: Mapping[str, Spent], most: int) -> list[tuple[str, Spent]]
 
 
 def highest_by_minute(spenders: Mapping[str, Mapping[int, Spent]], most: int) -> list[tuple[str, Mapping[int, Spent]]]:
-    """Return the `most` that spent most, the highest first, then all others as OTHER if they spent anything."""
+    """Return the `most` names with the highest spending, the highest first, then all others as OTHER if they spent
+    anything."""
     totals = {name: spent_of(minutes.values()) for name, minutes in spenders.items()}
     ranked = [name for name, _ in highest(totals, most)]
     rest: dict[int, list[Spent]] = {}

@@ -20,7 +20,8 @@ MOST_NAMES: Final = 20
 
 
 def hour_json(hour: HourFigures) -> dict[str, object]:
-    """Return the minutes with requests, and who spent how much. Times are seconds; costs are USD, null if unknown."""
+    """Return the minutes with requests, and the spending by team, key and model. Times are seconds; costs are USD, null
+    if unknown."""
     return {
         "minutes": [_minute(each) for each in hour.minutes],
         "teams": [_team(name, minutes) for name, minutes in highest_by_minute(hour.teams, MOST_NAMES)],

@@ -1,6 +1,6 @@
-"""HTML as text: elements, and the one place where text becomes markup. Pure.
+"""HTML as text: elements, and the only code that turns text into markup. Pure.
 
-Only what `element` and `joined` return is markup; every other text is escaped, whoever wrote it (HTML standard,
+Only the results of the functions here are markup; every other text is escaped, whatever its source (HTML standard,
 "Escaping a string", November 2026).
 """
 
@@ -13,7 +13,8 @@ _ESCAPES: Final[Mapping[str, str]] = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"
 _SPECIAL: Final = re.compile(
     r"[&<>\"'\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""What markup gives a meaning to, what a page must not hold, and marks that turn the direction of the text around."""
+"""Characters with a meaning in markup, characters that a page must not contain, and marks that change the direction of
+text."""
 
 _VOID: Final = frozenset({"br", "input", "link", "meta", "wbr"})
 
@@ -25,8 +26,8 @@ class Markup(str):
 
 
 def escaped(text: str) -> str:
-    """Return a text as it is written in HTML, in an attribute's value too. Controls and marks of direction become the
-    replacement character, so that a name looks like what it is."""
+    """Return a text escaped for HTML, which is also valid in the value of an attribute. Control characters and
+    direction marks become the replacement character, so that a name cannot look like another one."""
     return _SPECIAL.sub(_escape, text)
 
 
@@ -35,8 +36,9 @@ def _escape(found: "re.Match[str]") -> str:
 
 
 def element(tag: str, /, *children: str, **attributes: str | bool) -> Markup:
-    """Return an element. A true attribute has no value, a false one is left out; `_` in a name stands for `-`, and one
-    at its end for nothing. Names are the page's own, never anybody's text."""
+    """Return an element. A true attribute has no value; a false one is left out. In the name of an attribute `_`
+    becomes `-`, and a trailing `_` is removed. Names of tags and attributes are constants of the page, never text from
+    outside."""
     start = start_tag(tag, **attributes) if attributes else _start(tag)
     if tag in _VOID:
         return Markup(start)
@@ -45,7 +47,7 @@ def element(tag: str, /, *children: str, **attributes: str | bool) -> Markup:
 
 
 def enclosed(start: Markup, child: str, end: Markup) -> Markup:
-    """Return a child between two tags that were made before, for what a page has thousands of."""
+    """Return a child between two prepared tags. A page has thousands of such elements."""
     return Markup(start + (child if type(child) is Markup else escaped(child)) + end)
 
 
@@ -68,5 +70,5 @@ def _attribute(pair: tuple[str, str | bool]) -> str:
 
 
 def joined(parts: Iterable[str]) -> Markup:
-    """Return parts one after the other; those that are no markup are escaped."""
+    """Return the concatenated parts; parts that are not markup are escaped."""
     return Markup("".join([part if type(part) is Markup else escaped(part) for part in parts]))

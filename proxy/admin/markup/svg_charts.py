@@ -1,6 +1,6 @@
-"""Small charts as inline SVG without text, which the page sets beside them: bars one on another, and lines. Pure.
+"""Small charts as inline SVG: stacked bars, and lines. They contain no text; the page sets it beside them. Pure.
 
-A chart is stretched to the width it gets; its colours are classes, so that one style serves light and dark pages.
+A chart is stretched to the available width. Its colours are classes, so that one style serves light and dark pages.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,18 +14,18 @@ HEIGHT: Final = 100.0
 """Units from the bottom of a chart to its highest value."""
 
 STEP: Final = 10.0
-"""Units of width for each place."""
+"""Units of width for each value."""
 
-_ROOM: Final = 12.0
-"""Units above the highest value, for what is drawn higher so that it can be seen."""
+_HEADROOM: Final = 12.0
+"""Units above the highest value, for bars that are drawn higher so that they can be seen."""
 
-_LEAST: Final = 3.0
-"""Height of the smallest value above zero."""
+_MIN_HEIGHT: Final = 3.0
+"""Height of the smallest value above zero, in units."""
 
 _GAP: Final = 1.0
 
 LOOKS: Final = ("blue", "orange", "green", "violet", "teal", "grey", "red")
-"""Classes of colours. What they say is always said in words too."""
+"""Classes of colours. The page also says in words everything that a colour means."""
 
 CHART_STYLE: Final = """
 :root { --blue: #1f6fd6; --orange: #b45a00; --green: #1a8047; --violet: #8a4fc4; --teal: #0b7f8a; --grey: #6b7580;
@@ -54,13 +54,14 @@ figcaption small { display: block; color: var(--soft); font-weight: 400; font-si
 .legend span { font-weight: 700; }
 @media (forced-colors: active) { .chart, .legend span { forced-color-adjust: none; } }
 """
-"""The style of charts with captions and legends, and of tables in columns. Expects `--card` and `--soft`."""
+"""The style of charts with captions and legends, and of tables in columns. Needs the variables `--card` and
+`--soft`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChartSeries:
-    """Values from left to right, None where there is none, in one of LOOKS; `form` is `dashed` for a
-    line that differs from others by more than its colour."""
+    """Values from left to right, `None` for a missing value, in one of LOOKS. `form` is `dashed` for a line that must
+    differ from others by more than its colour."""
 
     look: str
     values: Sequence[float | None]
@@ -68,7 +69,8 @@ class ChartSeries:
 
 
 def top_of(values: Iterable[float]) -> float:
-    """Return a round number that no value is above: 1, 2 or 5 times a power of ten; 1 if there is no value above 0."""
+    """Return a round number that is at least as high as every value: 1, 2 or 5 times a power of ten; 1 if no value is
+    above 0."""
     highest = max(values, default=0.0)
     if highest <= 0:
         return 1.0
@@ -77,28 +79,30 @@ def top_of(values: Iterable[float]) -> float:
 
 
 def bars(series: Sequence[ChartSeries], top: float, label: str) -> Markup:
-    """Return bars of series, the first at the bottom, up to `top`. A value above 0 is always seen."""
+    """Return stacked bars, the first series at the bottom; `top` is the value at full height. Every value above 0 is
+    visible."""
     length = max((len(each.values) for each in series), default=0)
     below, paths = [0.0] * length, []
     for each in series:
         parts = []
-        for place, value in enumerate(each.values):
+        for index, value in enumerate(each.values):
             if value:
-                height = max(_LEAST, HEIGHT * value / top)
-                parts.append(_bar(place, below[place], height))
-                below[place] += height
+                height = max(_MIN_HEIGHT, HEIGHT * value / top)
+                parts.append(_bar(index, below[index], height))
+                below[index] += height
         if parts:
             paths.append(element("path", class_=f"bars {each.look}", d="".join(parts)))
     return _chart(paths, length, label)
 
 
-def _bar(place: int, below: float, height: float) -> str:
+def _bar(index: int, below: float, height: float) -> str:
     width = STEP - _GAP
-    return f"M{_number(STEP * place)} {_number(HEIGHT - below)}v{_number(-height)}h{_number(width)}v{_number(height)}z"
+    return f"M{_number(STEP * index)} {_number(HEIGHT - below)}v{_number(-height)}h{_number(width)}v{_number(height)}z"
 
 
 def lines(series: Sequence[ChartSeries], top: float, label: str) -> Markup:
-    """Return a line for each series, up to `top`, broken where values are missing; one alone is a dot."""
+    """Return a line for each series; `top` is the value at full height. A missing value interrupts the line, and a
+    single value is a dot."""
     length = max((len(each.values) for each in series), default=0)
     paths = [
         element("path", class_=f"line {each.look} {each.form}".strip(), d=drawn)
@@ -110,9 +114,9 @@ def lines(series: Sequence[ChartSeries], top: float, label: str) -> Markup:
 
 def _line(values: Sequence[float | None], top: float) -> str:
     parts, joined = [], False
-    for place, value in enumerate(values):
+    for index, value in enumerate(values):
         if value is not None:
-            at = f"{_number(STEP * (place + 0.5))} {_number(HEIGHT - HEIGHT * value / top)}"
+            at = f"{_number(STEP * (index + 0.5))} {_number(HEIGHT - HEIGHT * value / top)}"
             parts.append(f"L{at}" if joined else f"M{at}h0")
         joined = value is not None
     return "".join(parts)
@@ -123,7 +127,7 @@ def _chart(paths: Sequence[Markup], length: int, label: str) -> Markup:
         "svg",
         *paths,
         class_="chart",
-        viewBox=f"0 {_number(-_ROOM)} {_number(STEP * length)} {_number(HEIGHT + _ROOM)}",
+        viewBox=f"0 {_number(-_HEADROOM)} {_number(STEP * length)} {_number(HEIGHT + _HEADROOM)}",
         preserveAspectRatio="none",
         role="img",
         aria_label=label,
@@ -131,5 +135,5 @@ def _chart(paths: Sequence[Markup], length: int, label: str) -> Markup:
 
 
 def _number(units: float) -> str:
-    """Return units with at most one digit after the point."""
+    """Return units with at most one digit after the decimal point."""
     return f"{units:.1f}".removesuffix(".0")

@@ -76,7 +76,7 @@ class Accounts:
         """Return a reference to a variable of the imported configuration. Return `None` if the config file cannot have
         a variable with this name."""
         if not is_variable(name):
-            section.lose(key, "refers to something else than an environment variable: not taken")
+            section.report_key(key, "refers to something else than an environment variable: not taken")
             return None
         if name in self._given:
             section.note(key, f"{name} stands for a credential that was written out too: give one of them another name")
@@ -94,7 +94,7 @@ class Accounts:
         """Return a part of an address, or a reference."""
         value = self.text(section, key, sample)
         if isinstance(value, str) and not fits("url_param", value):
-            section.lose(key, "cannot be part of an address: not taken")
+            section.report_key(key, "cannot be part of an address: not taken")
             return None
         return value
 
@@ -109,12 +109,12 @@ class Accounts:
             return {"base_url": Reference(f"{value.text}{path}")}
         host = urlsplit(value).hostname if url_fault(value) is None or "://0.0.0.0" in value else None
         if host == "0.0.0.0":  # noqa: S104 -- an address to call, with which other gateways mean this machine
-            section.note(key, "0.0.0.0 is no address to call: written as 127.0.0.1")
+            section.note(key, "0.0.0.0 is not an address to call: written as 127.0.0.1")
             value = value.replace("://0.0.0.0", "://127.0.0.1", 1)
             host = "127.0.0.1"
         if host is None or url_fault(value) is not None:
             missing = self.draft.refer(variable(vendor, "base_url"), SAMPLE_URL)
-            section.lose(key, f"is no address to call: put one into the environment as {missing.text[2:-1]}")
+            section.report_key(key, f"is not an address to call: put one into the environment as {missing.text[2:-1]}")
             return {"base_url": missing}
         whole = value.rstrip("/")
         settings: dict[str, DraftValue] = {"base_url": whole if whole.endswith(path) else whole + path}
@@ -128,7 +128,7 @@ class Accounts:
         for name in section.written():
             value = self._header_value(section, name, name, vendor) if fits("header", name) else None
             if value is None:
-                section.lose(name, "is no header that a table may have: not taken")
+                section.report_key(name, "is not a valid header: not taken")
             else:
                 found[name] = value
         return found
@@ -137,7 +137,7 @@ class Accounts:
         """Return the value of a header that the section has under `key`."""
         value = self._header_value(section, key, name, vendor)
         if value is None and section.holds_text(key):
-            section.lose(key, "is no value of a header: not taken")
+            section.report_key(key, "is not a valid header value: not taken")
         return value
 
     def _header_value(self, section: ForeignSection, key: str, name: str, vendor: str) -> str | Reference | None:
@@ -156,7 +156,7 @@ class Accounts:
         """Return the ARN of an AWS role, or a reference."""
         value = self.text(section, key, "arn:aws:iam::123456789012:role/sample")
         if isinstance(value, str) and not _ARN.fullmatch(value):
-            section.lose(key, "is no role of AWS: not taken")
+            section.report_key(key, "is not an AWS role: not taken")
             return None
         return value
 

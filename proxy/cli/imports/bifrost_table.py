@@ -52,20 +52,20 @@ REASONS: Final[Mapping[str, str]] = {
     ),
     "framework": "list prices ship with the gateway (`dragoman prices`); others are written at models",
     "encryption_key": "nothing is stored that is to be encrypted",
-    "auth_config": "there is no web interface that changes the table",
+    "auth_config": "no web interface changes the configuration",
     "customers": "teams are not grouped: limits and budgets are those of virtual keys",
     "model_configs": "limits of a model are written at the model (limits)",
     "routing_rules": "routes have no rules (CEL)",
     "pricing_overrides": "prices are written at models",
-    "enforce_auth_on_inference": "a key is wanted wherever the table has teams",
-    "enforce_governance_header": "a key is wanted wherever the table has teams",
+    "enforce_auth_on_inference": "a key is required if the configuration has teams",
+    "enforce_governance_header": "a key is required if the configuration has teams",
     "drop_excess_requests": "what is too much gets 503 at once (server.limits)",
     **dict.fromkeys(
         ("enable_logging", "disable_content_logging", "log_retention_days"),
         "the log never holds content: server.payload_log does",
     ),
     "allowed_headers": "web pages may send any header",
-    "$schema": "the table has a schema of its own",
+    "$schema": "the config file has its own schema",
 }
 
 
@@ -111,8 +111,8 @@ def bifrost_table(root: ForeignSection, name: str) -> TableDraft:
     governance = root.section("governance")
     Teams(draft, reader.endpoints, reader.offers, reader.all_when_empty, variable_of).read(governance)
     _client(draft, root.section("client").apart(draft.section("server").comments))
-    governance.lose_rest(REASONS)
-    root.lose_rest(REASONS)
+    governance.report_unread(REASONS)
+    root.report_unread(REASONS)
     return draft
 
 
@@ -147,7 +147,7 @@ class _Providers:
         own = section.section("custom_provider_config")
         profile = PROFILES.get(own.text("base_provider_type") or provider)
         if profile is None:
-            section.apart(vendors.comments).tell("its API is not known here: not taken")
+            section.apart(vendors.comments).report_section("its API is not known here: not taken")
             return
         keyless = own.flag("is_key_less") is True
         if keyless and profile == "openai":
@@ -166,9 +166,9 @@ class _Providers:
                 if model in key.models or ANY_MODEL in key.models:
                     self._endpoint(provider, vendor, profile, model, key, common)
         if not keys:
-            section.tell("has no key with a model, and so nothing to serve")
+            section.report_section("has no key with a model, and so nothing to serve")
         for each in (own, network, *(key.section for key in keys), section):
-            each.apart(block.comments).lose_rest(REASONS)
+            each.apart(block.comments).report_unread(REASONS)
 
     def _network(self, vendor: str, profile: str, network: ForeignSection) -> dict[str, DraftValue]:
         values = {
@@ -190,7 +190,7 @@ class _Providers:
         for index, item in enumerate(section.sections("keys")):
             each = item.apart(section.comments)
             if each.flag("enabled") is False:
-                each.tell("is not enabled: not taken")
+                each.report_section("is not enabled: not taken")
                 continue
             upstream = self._upstream(each)
             written = each.texts("models")
@@ -198,7 +198,7 @@ class _Providers:
             if ANY_MODEL in models:
                 models = dict.fromkeys((*models, *upstream))
             if not models:
-                each.tell("lists no models, which means none in version 2: not taken")
+                each.report_section("lists no models, which means none in version 2: not taken")
                 continue
             name = unused(word(each.text("name") or "", f"key-{index + 1}"), names)
             names.add(name)
@@ -220,10 +220,10 @@ class _Providers:
                 else:
                     inner = names.section(alias)
                     found[alias] = inner.text("model_id") or inner.text("model_name") or alias
-                    inner.lose_rest({})
+                    inner.report_unread({})
         for name, config in configs.items():
             if name not in KEY_CONFIGS:
-                config.lose_rest({})
+                config.report_unread({})
         return found
 
     def _endpoint(
@@ -270,7 +270,7 @@ class _Providers:
             if (name := own.text("model_name")) is not None:
                 settings["upstream_model"] = name
             own.taken.add("deployments")
-            own.lose_rest({})
+            own.report_unread({})
         if secret is not None:
             settings["api_key"] = secret
         elif profile == "azure":
@@ -279,7 +279,7 @@ class _Providers:
             settings["api_key"] = accounts.draft.refer(f"{vendor.upper().replace('-', '_')}_API_KEY", "sample-key")
         for section in (azure, bedrock, vertex):
             section.taken.add("deployments")
-            section.lose_rest({})
+            section.report_unread({})
         return settings
 
 
@@ -287,19 +287,19 @@ def _client(draft: TableDraft, client: ForeignSection) -> None:
     server = draft.section("server")
     origins = client.texts("allowed_origins")
     if ANY_MODEL in origins and not draft.section("teams").entries:
-        client.lose("allowed_origins", "any web page could use a gateway without teams: not taken")
+        client.report_key("allowed_origins", "any web page could use a gateway without teams: not taken")
     elif origins:
         if not all(fits("origin", origin) for origin in origins):
-            client.lose("allowed_origins", "has some that are no origin of a web page: those are not taken")
+            client.report_key("allowed_origins", "has some that are no origin of a web page: those are not taken")
         known: list[DraftValue] = [origin for origin in origins if fits("origin", origin)]
         server.put("cors", Block({"origins": known}) if known else None)
     if (most := client.number("max_request_body_size_mb")) is not None:
         if 1 <= most <= 1024:
             server.put("max_body", f"{int(most)}MB")
         else:
-            client.lose("max_request_body_size_mb", "is no size between 1MB and 1GiB: not taken")
+            client.report_key("max_request_body_size_mb", "is not a size between 1MB and 1GiB: not taken")
     compat = client.section("compat")
     if compat.flag("should_drop_params"):
         draft.section("defaults").put("on_unsupported", "drop")
-    compat.lose_rest({})
-    client.lose_rest(REASONS)
+    compat.report_unread({})
+    client.report_unread(REASONS)

@@ -27,7 +27,7 @@ from proxy.cli.imports.foreign_section import ForeignSection
 from proxy.cli.imports.table_draft import Block, DraftValue, Reference, TableDraft
 from proxy.cli.imports.table_values import is_variable, route_name, team_name, unused, variable
 
-MOST_GRANTS: Final = 20_000
+MAX_GRANTS: Final = 20_000
 """The maximum number of grants of a model to a team, over all teams."""
 
 REASONS: Final[Mapping[str, str]] = {
@@ -94,7 +94,7 @@ class Teams:
             key.remarks.count("virtual key", len(teams) - before, 1)
         for each in self._named.values():
             if each.taken == {"id"}:
-                each.apart(self.draft.section("teams").comments).tell("no virtual key names it: not taken")
+                each.apart(self.draft.section("teams").comments).report_section("no virtual key names it: not taken")
 
     def _limits(self, key: ForeignSection, block: Block) -> None:
         """Write the limits and the budget of a virtual key."""
@@ -105,15 +105,15 @@ class Teams:
             for unit, name in (("requests", "request"), ("tokens", "token")):
                 amount, period = own.number(f"{name}_max_limit"), PERIODS.get(own.text(f"{name}_reset_duration") or "")
                 if amount is not None and (period is None or amount < 1):
-                    own.lose(
+                    own.report_key(
                         f"{name}_max_limit", "limits are 1 or more for one second, minute, hour, day, week or month"
                     )
                 elif amount is not None:
                     entries[f"{unit}_per_{period}"] = int(amount)
-            own.lose_rest(REASONS)
+            own.report_unread(REASONS)
             block.put("limits", Block(entries) if entries else None)
         elif "rate_limit_id" in key:
-            key.lose("rate_limit_id", "names no rate limit: not taken")
+            key.report_key("rate_limit_id", "names no rate limit: not taken")
         self._budget(key, block)
 
     def _budget(self, key: ForeignSection, block: Block) -> None:
@@ -122,19 +122,19 @@ class Teams:
             own = found.apart(key.comments)
             amount, period = own.number("max_limit"), PERIODS.get(own.text("reset_duration") or "")
             if amount is None or period not in _BUDGETED or amount < 0.01:
-                own.lose("max_limit", "budgets are 0.01 USD or more for one hour, day, week or month")
+                own.report_key("max_limit", "budgets are 0.01 USD or more for one hour, day, week or month")
             else:
                 block.put("budget", Block({"usd": amount, "per": period}))
-            own.lose_rest(REASONS)
+            own.report_unread(REASONS)
         elif "budget_id" in key:
-            key.lose("budget_id", "names no budget: not taken")
+            key.report_key("budget_id", "names no budget: not taken")
 
     def _team(self, key: ForeignSection) -> None:
         teams = self.draft.section("teams")
         wanted = team_name(key.text("name") or key.text("id") or "")
         key.text("id")
         if key.flag("is_active") is False:
-            key.apart(teams.comments).tell("is not active: not taken")
+            key.apart(teams.comments).report_section("is not active: not taken")
             return
         digest = self._digest(key, wanted)
         if digest is None:
@@ -155,7 +155,7 @@ class Teams:
         if grant.routes.entries:
             block.put("routes", grant.routes)
         self._limits(key, block)
-        key.lose_rest(REASONS)
+        key.report_unread(REASONS)
         teams.put(unused(wanted, teams.entries), block)
 
     def _space_settings(self, name: str, targets: Sequence[tuple[str, float]]) -> Mapping[str, DraftValue]:
@@ -166,13 +166,13 @@ class Teams:
     def _digest(self, key: ForeignSection, team: str) -> str | Reference | None:
         text = key.text("value")
         if not text:
-            key.tell("has no value, and so no key: make one with `dragoman key new`; not taken")
+            key.report_section("has no value, and so no key: make one with `dragoman key new`; not taken")
             return None
         name = self.variable_of(text)
         if name is None:
             return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
         wanted = f"{name}_DIGEST" if is_variable(name) else variable(team, "digest")
-        key.note("value", f"the table has digests of keys: put `sha256:` and that of the key into {wanted}")
+        key.note("value", f"the config file has digests of keys: put `sha256:` and the key's digest into {wanted}")
         return self.draft.refer(wanted, f"sha256:{hashlib.sha256(wanted.encode()).hexdigest()}")
 
     def _provider(self, each: ForeignSection, grant: "_Grant") -> None:
@@ -182,10 +182,10 @@ class Teams:
         allowed = each.texts("allowed_models") or ([ANY_MODEL] if self.all_when_empty else [])
         keys = set(each.texts("key_ids")) or ({ANY_MODEL} if self.all_when_empty else set())
         if offer is None:
-            each.tell("names a provider that the table does not have: not taken")
+            each.report_section("names a provider that the configuration does not have: not taken")
             return
         if not allowed or not keys:
-            each.tell("allows no model or no key: nothing of it is granted")
+            each.report_section("allows no model or no key: nothing of it is granted")
             return
         known = offer.models if ANY_MODEL in allowed else {name: offer.models.get(name) for name in allowed}
         self._check_keys(each, offer, keys, any(name == ANY_MODEL or found is None for name, found in known.items()))
@@ -203,15 +203,15 @@ class Teams:
                 name = route_name(model)
                 for target in targets:
                     grant.bare.setdefault(name, []).append((target, 1.0 if weight is None else weight))
-        each.lose_rest(REASONS)
+        each.report_unread(REASONS)
 
     def _check_keys(self, each: ForeignSection, offer: Offer, keys: set[str], open_ended: bool) -> None:
         every = [names for deployments in offer.models.values() for _, _, names in deployments]
         if not keys <= {ANY_MODEL}.union(*every):
-            each.lose("key_ids", "names a key that the provider does not have")
+            each.report_key("key_ids", "names a key that the provider does not have")
         anything = [names for _, _, names in offer.models.get(ANY_MODEL, ())]
         if open_ended and ANY_MODEL not in keys and not all(names & keys for names in anything):
-            each.lose("key_ids", f"cannot be held for models of {offer.vendor}/*: every key may be used for them")
+            each.report_key("key_ids", f"cannot be held for models of {offer.vendor}/*: every key may be used for them")
 
     def _model(
         self,
@@ -227,7 +227,7 @@ class Teams:
             if ANY_MODEL in offer.models:
                 grant.models[f"{offer.vendor}/{model if found else route_name(model)}"] = None
             else:
-                each.lose("allowed_models", "names a model that no key of the provider lists")
+                each.report_key("allowed_models", "names a model that no key of the provider lists")
             return
         key = self.endpoints.key(found[0][0])
         mine = [(self.endpoints.pinned(endpoint), weight) for endpoint, weight, names in found if names & keys]
@@ -243,5 +243,5 @@ class Teams:
 
     def _count(self, section: ForeignSection) -> None:
         self._grants += 1
-        if self._grants > MOST_GRANTS:
-            raise ConfigError([Problem.at(section.node.at, section.path, f"more than {MOST_GRANTS} models of teams")])
+        if self._grants > MAX_GRANTS:
+            raise ConfigError([Problem.at(section.node.at, section.path, f"more than {MAX_GRANTS} models of teams")])

@@ -1,7 +1,8 @@
 """Distribute another gateway's deployments over vendors, models and deployments of a configuration.
 
 A vendor has one profile. Settings that all its deployments share are written at the vendor. Settings that all
-deployments of a model share are written at the model, and the rest at the deployment. Two deployments with equal settings become one.
+deployments of a model share are written at the model, and the rest at the deployment. Two deployments with equal
+settings become one.
 """
 
 import re
@@ -17,17 +18,16 @@ from proxy.cli.imports.foreign_section import ForeignSection
 from proxy.cli.imports.table_draft import Block, DraftValue, TableDraft
 from proxy.cli.imports.table_values import fits, slashed_name, unused, variable, weights, word
 
-MOST_ENDPOINTS: Final = 5_000
-MOST_TARGETS: Final = 64
+MAX_ENDPOINTS: Final = 5_000
+MAX_TARGETS: Final = 64
 """The maximum number of targets of one route. Further ones are omitted, so that nested lists do not multiply."""
 
 ANY_MODEL: Final = "*"
 
 SAME_SPACE: Final = "same_space"
-IS_ONE_SPACE: Final = "its models have one name and are taken for one space of vectors: `same_space: true` is your word"
+IS_ONE_SPACE: Final = "its models have one name, so their vectors are taken as comparable: check `same_space: true`"
 OTHER_SPACE: Final = (
-    "its vectors may be of another space than the first's: not taken; where they are not, add it and write "
-    "`same_space: true`"
+    "its vectors may not be comparable with the first's: not taken; if they are, add it and write `same_space: true`"
 )
 
 _TASKS: Final = (
@@ -40,7 +40,7 @@ _TASKS: Final = (
 )
 """Patterns in the names of models for tasks other than text."""
 
-_COUNTED: Final = frozenset({"limits"})
+_PER_DEPLOYMENT: Final = frozenset({"limits"})
 """Settings that apply per deployment: two deployments with equal limits may do twice as much as one."""
 
 _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
@@ -106,14 +106,14 @@ class Endpoints:
     _models: dict[str, _Model] = field(default_factory=dict)
     _places: dict[int, tuple[_Model, str]] = field(default_factory=dict)
     _known: dict[tuple[str, str], DraftEndpoint] = field(default_factory=dict)
-    _kept: list[DraftEndpoint] = field(default_factory=list)
+    _all: list[DraftEndpoint] = field(default_factory=list)
 
     def add(self, endpoint: DraftEndpoint, group: str, section: ForeignSection) -> None:
         """Add a deployment that a group uses and a section describes. Raises ConfigError if there are too many."""
-        if len(self._kept) >= MOST_ENDPOINTS:
-            reason = f"more than {MOST_ENDPOINTS} deployments: import them in parts"
+        if len(self._all) >= MAX_ENDPOINTS:
+            reason = f"more than {MAX_ENDPOINTS} deployments: import them in parts"
             raise ConfigError([Problem.at(section.node.at, section.path, reason)])
-        self._kept.append(endpoint)
+        self._all.append(endpoint)
         vendor = self.vendor(endpoint.vendor, endpoint.profile)
         plain = slashed_name(endpoint.model, "model") if endpoint.model != ANY_MODEL else ANY_MODEL
         self._name_upstream(endpoint, plain, section)
@@ -137,7 +137,7 @@ class Endpoints:
         upstream = endpoint.settings.get("upstream_model")
         if upstream is not None and (plain == ANY_MODEL or not fits("text", upstream)):
             del endpoint.settings["upstream_model"]
-            section.lose_part("its name at the vendor has no place in a table: not taken")
+            section.report_part("its name at the vendor is not valid in a config file: not taken")
 
     def _complete_address(self, endpoint: DraftEndpoint, section: ForeignSection) -> None:
         """Complete the address of a deployment if the file has none: the profile's own address, or a reference to a
@@ -263,7 +263,7 @@ def _hoist(endpoints: Sequence[DraftEndpoint], block: Block, only: Sequence[str]
     if not endpoints:
         return
     for key in tuple(endpoints[0].settings) if only is None else only:
-        if key in _COUNTED:
+        if key in _PER_DEPLOYMENT:
             continue
         first = endpoints[0].settings.get(key)
         if first is not None and all(each.settings.get(key) == first for each in endpoints):

@@ -14,7 +14,7 @@ from config.problem import Path, Problem, dotted
 from config.reading.yaml_tree import ListNode, MapNode, Node, ScalarNode
 from proxy.cli.imports.remarks import Reason, Remarks
 
-LARGEST: Final = 1e15
+MAX_NUMBER: Final = 1e15
 """The largest number that is read. All settings of a configuration are far smaller."""
 
 NO_COUNTERPART: Final = "has no counterpart"
@@ -41,7 +41,7 @@ class ForeignSection:
         entry = self.node.entries.get(key)
         return entry is not None and not _is_null(entry.node)
 
-    def lose(self, key: str, reason: str = NO_COUNTERPART) -> None:
+    def report_key(self, key: str, reason: str = NO_COUNTERPART) -> None:
         """Report that a key of the file is missing or different in the new configuration, and why."""
         if (problem := self._at_key(key, reason)) is not None:
             self.remarks.settings.add(problem)
@@ -50,36 +50,36 @@ class ForeignSection:
         """Remark on a key without loss, for example on its new form or on a step that the operator must take."""
         self._at_key(key, reason)
 
-    def tell(self, reason: str) -> None:
+    def report_section(self, reason: str) -> None:
         """Report that the whole section is missing in the new configuration, and why."""
-        self.remarks.wholes.add(self._tell(self.path, Problem.at(self.node.at, self.path, reason)))
+        self.remarks.lost_sections.add(self._add_remark(self.path, Problem.at(self.node.at, self.path, reason)))
 
-    def lose_part(self, reason: str) -> None:
+    def report_part(self, reason: str) -> None:
         """Report that a part of the section is missing in the new configuration, and why."""
-        self.remarks.settings.add(self._tell(self.path, Problem.at(self.node.at, self.path, reason)))
+        self.remarks.settings.add(self._add_remark(self.path, Problem.at(self.node.at, self.path, reason)))
 
     def remark(self, reason: str) -> None:
         """Remark on the whole section without loss."""
-        self._tell(self.path, Problem.at(self.node.at, self.path, reason))
+        self._add_remark(self.path, Problem.at(self.node.at, self.path, reason))
 
-    def lose_rest(self, reasons: Mapping[str, str]) -> None:
+    def report_unread(self, reasons: Mapping[str, str]) -> None:
         """Report every key that was neither read nor reported; `reasons` has the reasons by key."""
         for key in self.node.entries:
             if key not in self.taken:
-                self.lose(key, reasons.get(key, NO_COUNTERPART))
+                self.report_key(key, reasons.get(key, NO_COUNTERPART))
 
     def explain_rest(self, reason_of: Callable[[str], Reason]) -> None:
         """Remark on every key that was neither read nor reported."""
         for key in self.node.entries:
             if key not in self.taken:
                 reason = reason_of(key)
-                (self.lose if reason.kind == "lost" else self.note)(key, reason.text)
+                (self.report_key if reason.kind == "lost" else self.note)(key, reason.text)
 
     def text(self, key: str) -> str | None:
         """Return a scalar as text."""
         node = self._take(key)
         if node is not None and not isinstance(node, ScalarNode):
-            self.lose(key, "is not text: not taken")
+            self.report_key(key, "is not text: not taken")
             return None
         return None if node is None else node.text
 
@@ -94,8 +94,8 @@ class ForeignSection:
             return None
         text = node.text.replace("_", "") if isinstance(node, ScalarNode) else ""
         value = float(text) if _NUMBER.fullmatch(text) else math.inf
-        if abs(value) > LARGEST:
-            self.lose(key, "is not a number: not taken")
+        if abs(value) > MAX_NUMBER:
+            self.report_key(key, "is not a number: not taken")
             return None
         return value
 
@@ -106,7 +106,7 @@ class ForeignSection:
             return None
         text = node.text.lower() if isinstance(node, ScalarNode) else ""
         if text not in _TRUTH:
-            self.lose(key, "is neither true nor false: not taken")
+            self.report_key(key, "is neither true nor false: not taken")
         return _TRUTH.get(text)
 
     def texts(self, key: str) -> list[str]:
@@ -116,14 +116,14 @@ class ForeignSection:
             return []
         items = node.items if isinstance(node, ListNode) else (node,)
         if not all(isinstance(item, ScalarNode) for item in items):
-            self.lose(key, "is not a list of texts: not taken")
+            self.report_key(key, "is not a list of texts: not taken")
         return [item.text for item in items if isinstance(item, ScalarNode)]
 
     def section(self, key: str) -> "ForeignSection":
         """Return the mapping under a key, or an empty one if there is none. It shares this section's comments."""
         node = self._take(key)
         if node is not None and not isinstance(node, MapNode):
-            self.lose(key, "is not a mapping: not taken")
+            self.report_key(key, "is not a mapping: not taken")
         known = node if isinstance(node, MapNode) else MapNode(self.node.at, {}, 1, 1)
         return ForeignSection(known, (*self.path, key), self.remarks, self.comments)
 
@@ -131,14 +131,14 @@ class ForeignSection:
         """Yield the mappings of a list, each with its own comments."""
         node = self._take(key)
         if node is not None and not isinstance(node, ListNode):
-            self.lose(key, "is not a list: not taken")
+            self.report_key(key, "is not a list: not taken")
         for index, item in enumerate(node.items if isinstance(node, ListNode) else ()):
             place = (*self.path, key, index)
             if isinstance(item, MapNode):
                 yield ForeignSection(item, place, self.remarks, [])
             else:
                 problem = Problem.at(item.at, place, "is not a mapping: not taken")
-                self.remarks.wholes.add(self._tell(place, problem))
+                self.remarks.lost_sections.add(self._add_remark(place, problem))
 
     def written(self) -> tuple[str, ...]:
         """Return the keys of the file, without those that are null."""
@@ -157,9 +157,9 @@ class ForeignSection:
         if key not in self:
             return None
         path = (*self.path, key)
-        return self._tell(path, Problem.at(self.node.entries[key].key_at, path, reason))
+        return self._add_remark(path, Problem.at(self.node.entries[key].key_at, path, reason))
 
-    def _tell(self, path: Path, problem: Problem) -> Problem:
+    def _add_remark(self, path: Path, problem: Problem) -> Problem:
         self.remarks.problems.append(problem)
         self.comments.append(f"{dotted(path)}: {problem.message}" if path else problem.message)
         return problem

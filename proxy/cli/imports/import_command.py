@@ -28,7 +28,7 @@ from proxy.cli.imports.written_file import Write, put_file
 from proxy.cli.terminal import FAILED, INCOMPLETE, UNEQUIPPED
 from proxy.process.load_table import Source, TableRefused
 
-MOST_LINES: Final = 200
+MAX_REMARK_LINES: Final = 200
 """The maximum lines of remarks on standard error. The comments in the config file have all of them."""
 
 _OUTPUT: Final = Path("standard-output.yaml")
@@ -73,9 +73,9 @@ def read(gateway: str, path: Path, name: str, exports: Exports = NO_EXPORTS) -> 
     root, problems = foreign_tree(path)
     if not isinstance(root, MapNode):
         at = Position(str(path), 1, 1) if root is None else root.at
-        raise ConfigError(problems or [Problem.at(at, (), f"is no configuration of {gateway}: not a mapping")])
+        raise ConfigError(problems or [Problem.at(at, (), f"is not a configuration of {gateway}: not a mapping")])
     remarks = Remarks(problems)
-    remarks.wholes.update(problems)
+    remarks.lost_sections.update(problems)
     section = ForeignSection(root, (), remarks, [])
     if exports == NO_EXPORTS:
         draft = READERS[gateway](section, name)
@@ -124,7 +124,7 @@ def _report(draft: TableDraft, remarks: Remarks, source: Source, copies: Copies 
     for line in text_lines(findings, summary):
         print(line, file=sys.stderr)
     if not draft.section("models").entries:
-        print("there is no model in the table: is the file what it was taken for?", file=sys.stderr)
+        print("the configuration has no model: is the file of the right gateway?", file=sys.stderr)
         return FAILED
     print(f"taken: {remarks.summary()}", file=sys.stderr)
     if summary is None:
@@ -139,20 +139,20 @@ def _refused(source: Source, store: Store) -> int:
         source.load(store)
     except TableRefused:
         return FAILED
-    print("the table is valid; this machine lacks what serving it needs, as the lines above say", file=sys.stderr)
+    print("the configuration is valid; this machine lacks the dependencies that the lines above name", file=sys.stderr)
     return UNEQUIPPED
 
 
 def _remark_lines(problems: list[Problem]) -> Iterator[str]:
-    yield from map(str, problems[:MOST_LINES])
-    if len(problems) > MOST_LINES:
-        yield f"and {len(problems) - MOST_LINES} more, which the table's comments name"
+    yield from map(str, problems[:MAX_REMARK_LINES])
+    if len(problems) > MAX_REMARK_LINES:
+        yield f"and {len(problems) - MAX_REMARK_LINES} more, which are comments in the config file"
 
 
 def _variable_lines(names: Iterable[str]) -> Iterator[str]:
     wanted = sorted(names)
     missing = [name for name in wanted if not os.environ.get(name)]
     if wanted:
-        yield f"the table refers to {len(wanted)} environment variables: {joined(wanted)}"
+        yield f"the config file refers to {len(wanted)} environment variables: {joined(wanted)}"
     if missing:
         yield f"not set here, and checked with samples: {joined(missing)}"

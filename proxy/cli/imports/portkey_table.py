@@ -18,7 +18,7 @@ from proxy.cli.imports.accounts import Accounts, aws_region
 from proxy.cli.imports.endpoints import (
     ANY_MODEL,
     IS_ONE_SPACE,
-    MOST_TARGETS,
+    MAX_TARGETS,
     OTHER_SPACE,
     DraftEndpoint,
     Endpoints,
@@ -62,20 +62,20 @@ KEYLESS: Final = frozenset({"bedrock", "vertex", "vertex_anthropic", "ollama_nat
 REASONS: Final[Mapping[str, str]] = {
     "cache": "responses are cached by `cache` in defaults, at a vendor, a model or a route: for you to write",
     "on_status_codes": "what is tried again is decided for each kind of failure",
-    "use_retry_after_headers": "what a vendor says of waiting is always heeded",
+    "use_retry_after_headers": "a vendor's Retry-After is always respected",
     "cb_config": "every deployment has a circuit breaker (circuit_breaker)",
     "conditions": "routes have no conditions",
     "override_params": "a deployment changes no members of a request but the model",
     "default_params": "a deployment has no values for what clients leave out",
     "drop_params": "has no counterpart: `on_unsupported: drop` leaves out what a vendor cannot honour",
-    "forward_headers": "clients' headers are passed on by the table's allow_headers",
+    "forward_headers": "clients' headers are passed on by allow_headers",
     **dict.fromkeys(
         ("input_guardrails", "output_guardrails", "before_request_hooks", "after_request_hooks", "guardrails"),
         "guardrails are guards: plugins that check requests and responses",
     ),
     "prompt_id": "there are no stored prompts",
     "passthrough": "clients name vendor and model themselves",
-    "strict_open_ai_compliance": "answers are in the client's API always",
+    "strict_open_ai_compliance": "responses are always in the client's API",
     "metadata": "the ledger keeps tags of a team (teams.NAME.tags): for you to write",
 }
 
@@ -152,12 +152,12 @@ class _Config:
         own = _Inherited(
             duration(section, "request_timeout", 0.001) or above.timeout, attempts(retry, "attempts") or above.attempts
         )
-        retry.lose_rest(REASONS)
+        retry.report_unread(REASONS)
         strategy = _snake(section.section("strategy"))
         leaf = "targets" not in section
         found = self._leaf(section, own) if leaf else self._choice(section, strategy, name, own)
-        strategy.lose_rest(REASONS)
-        section.lose_rest(REASONS)
+        strategy.report_unread(REASONS)
+        section.report_unread(REASONS)
         return found
 
     def _choice(self, section: ForeignSection, strategy: ForeignSection, name: str, own: _Inherited) -> _Choice:
@@ -166,18 +166,18 @@ class _Config:
         wanted = strategy.text("default")
         targets = list(section.sections("targets"))
         if mode == "conditional":
-            strategy.lose("mode", "routes have no conditions: the default target is first, the others follow it")
+            strategy.report_key("mode", "routes have no conditions: the default target is first, the others follow it")
             targets.sort(key=lambda each: wanted is None or each.text("name") != wanted)
         if mode == "single" and len(targets) > 1:
-            section.lose("targets", "only the first target is used in the mode single")
+            section.report_key("targets", "only the first target is used in the mode single")
             targets = targets[:1]
         parts: list[tuple[_Choice | _Leaf, float]] = []
         self._names.add(name)
         for index, each in enumerate(targets):
             each = _snake(each)
             inner = unused(route_name(f"{name}.{each.text('name') or index + 1}"), self._names, 180)
-            if index == MOST_TARGETS:
-                section.lose("targets", f"is longer than a route: only the first {MOST_TARGETS} are taken")
+            if index == MAX_TARGETS:
+                section.report_key("targets", f"is longer than a route: only the first {MAX_TARGETS} are taken")
             weight = each.number("weight")
             part = self.node(each, inner, own)
             if part is None:
@@ -189,7 +189,7 @@ class _Config:
     def _leaf(self, section: ForeignSection, own: _Inherited) -> _Leaf | None:
         params = _snake(section.section("override_params"))
         model = params.text("model")
-        params.lose_rest(dict.fromkeys(params.written(), REASONS["override_params"]))
+        params.report_unread(dict.fromkeys(params.written(), REASONS["override_params"]))
         slug = None
         provider = section.text("provider") or ""
         if model is not None and not provider and model.startswith("@") and "/" in model:
@@ -199,7 +199,7 @@ class _Config:
         slug = section.text("virtual_key") or slug
         section.taken.add("name")
         if not provider and slug is None:
-            section.tell("names no provider and no virtual key: not taken")
+            section.report_section("names no provider and no virtual key: not taken")
             return None
         vendor, profile = self._vendor(section, provider, slug, model or "")
         endpoint = DraftEndpoint(vendor, profile, model or ANY_MODEL, comments=section.comments)
@@ -210,7 +210,7 @@ class _Config:
             if deployment != endpoint.model:
                 endpoint.settings["upstream_model"] = deployment
         elif deployment is not None:
-            section.lose("deployment_id", "belongs to another provider: not taken")
+            section.report_key("deployment_id", "belongs to another provider: not taken")
         timeouts, retries = mapping({"total": own.timeout}), mapping({"attempts": own.attempts})
         endpoint.settings.update({key: value for key, value in (("timeouts", timeouts), ("retries", retries)) if value})
         endpoint.name = slug or vendor
@@ -222,10 +222,10 @@ class _Config:
         words = [provider] if provider else [slug or "", *re.split(r"[-_.]", slug or "")]
         profile = next((PROFILES[each.lower()] for each in words if each.lower() in PROFILES), None)
         if profile is None and provider and "custom_host" not in section:
-            section.comments.append("The provider is not known here: base_url is for you to say.")
+            section.comments.append("The provider is not known here: set its base_url.")
         if slug is not None:
-            told = f"taken for {profile} by its name" if profile else "which vendor it is cannot be known"
-            section.comments.append(f"An account of Portkey's, {told}: its key and address stand there.")
+            account_note = f"taken for {profile} by its name" if profile else "which vendor it is cannot be known"
+            section.comments.append(f"An account of Portkey's, {account_note}: its key and address stand there.")
         if profile == "vertex" and "claude" in model:
             profile = "vertex_anthropic"
         known = profile or "openai_compatible"
@@ -309,7 +309,7 @@ class _Config:
     def _default_vendor(self, vendor: str) -> None:
         self.draft.section("server").block("surfaces").block("openai").put("default_vendor", vendor)
 
-    def _is_alike(self, endpoint: DraftEndpoint) -> bool:
+    def _is_comparable(self, endpoint: DraftEndpoint) -> bool:
         """Return whether a target's vectors are comparable with those of the first target. Targets without vectors are
         comparable."""
         if Task.EMBEDDINGS not in (self._space[0], endpoint.task):
@@ -319,23 +319,23 @@ class _Config:
     def _write_choice(self, choice: _Choice) -> str | None:
         """Write a route after the routes that it leads to. Return the route's name; `None` if it has no targets."""
         targets: list[tuple[str, float]] = []
-        for part, weight in choice.parts[:MOST_TARGETS]:
+        for part, weight in choice.parts[:MAX_TARGETS]:
             if isinstance(part, _Choice):
                 name = self._write_choice(part)
                 targets += [] if name is None else [(name, weight)]
             elif part.endpoint.model == ANY_MODEL:
                 vendor = self.endpoints.key(part.endpoint).partition("/")[0]
                 reason = f"leaves the model to the client, which a route cannot: clients write {vendor}/MODEL"
-                part.section.apart(choice.comments).lose_part(reason)
-            elif not self._is_alike(part.endpoint):
-                part.section.apart(choice.comments).lose_part(OTHER_SPACE)
+                part.section.apart(choice.comments).report_part(reason)
+            elif not self._is_comparable(part.endpoint):
+                part.section.apart(choice.comments).report_part(OTHER_SPACE)
             else:
                 targets += self.endpoints.targets(choice.name, [Share(part.endpoint, weight)], lambda _: False)
         if not targets:
             self.draft.section("routes").comments += choice.comments
             return None
         leaves = [
-            each for each in _leaves(choice) if each.endpoint.model != ANY_MODEL and self._is_alike(each.endpoint)
+            each for each in _leaves(choice) if each.endpoint.model != ANY_MODEL and self._is_comparable(each.endpoint)
         ]
         settings = self.endpoints.space_settings(leaf.endpoint for leaf in leaves)
         if settings:

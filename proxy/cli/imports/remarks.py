@@ -21,12 +21,12 @@ class Reason:
 
 @dataclass(slots=True)
 class Remarks:
-    """All remarks. `settings` report missing keys, `wholes` report missing sections; the other remarks report no loss.
+    """All remarks. `settings` report missing keys, `lost_sections` missing sections; the other remarks report no loss.
     `counts` has, by noun, the number that was converted and the total. `hints` have no position in the files."""
 
     problems: list[Problem] = field(default_factory=list)
     settings: set[Problem] = field(default_factory=set)
-    wholes: set[Problem] = field(default_factory=set)
+    lost_sections: set[Problem] = field(default_factory=set)
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     hints: list[str] = field(default_factory=list)
 
@@ -38,7 +38,7 @@ class Remarks:
     @property
     def is_complete(self) -> bool:
         """Whether the new configuration is complete."""
-        return not self.settings and not self.wholes and all(had == of for had, of in self.counts.values())
+        return not self.settings and not self.lost_sections and all(had == of for had, of in self.counts.values())
 
     def summary(self) -> str:
         """Return a one-line summary of the parts of the files that were converted."""

@@ -15,9 +15,9 @@ from config.sections.server_section import AllowedOrigin
 from config.sections.value_types import HeaderName, HeaderValue, Text, Tokens, UrlParam
 from proxy.cli.imports.foreign_section import ForeignSection
 
-MOST_ATTEMPTS: Final = 10
-LONGEST: Final = 86_400.0
-MOST_WEIGHT: Final = 1_000_000
+MAX_ATTEMPTS: Final = 10
+MAX_SECONDS: Final = 86_400.0
+MAX_WEIGHT: Final = 1_000_000
 
 _WORD_ODD: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _NAME_ODD: Final = re.compile(r"[^A-Za-z0-9._:@/-]+")
@@ -103,7 +103,7 @@ def is_variable(name: str) -> bool:
 
 def seconds(value: float) -> str | None:
     """Return a duration in the form of the config file; `None` if it is out of range."""
-    if not 0 < value <= LONGEST:
+    if not 0 < value <= MAX_SECONDS:
         return None
     if value < 1 or value != round(value, 3):
         return f"{max(round(value * 1000), 1)}ms"
@@ -115,10 +115,10 @@ def attempts(section: ForeignSection, retries: str) -> int | None:
     number = section.number(retries)
     if number is None:
         return None
-    most = max(int(min(number, MOST_ATTEMPTS)), 0) + 1
-    if most > MOST_ATTEMPTS:
-        section.lose(retries, f"is more than a table takes: written as {MOST_ATTEMPTS} attempts")
-    return min(most, MOST_ATTEMPTS)
+    most = max(int(min(number, MAX_ATTEMPTS)), 0) + 1
+    if most > MAX_ATTEMPTS:
+        section.report_key(retries, f"is more than the maximum: written as {MAX_ATTEMPTS} attempts")
+    return min(most, MAX_ATTEMPTS)
 
 
 def duration(section: ForeignSection, key: str, unit: float = 1.0) -> str | None:
@@ -128,7 +128,7 @@ def duration(section: ForeignSection, key: str, unit: float = 1.0) -> str | None
         return None
     written = seconds(number * unit)
     if written is None:
-        section.lose(key, "is no duration between 1ms and 1d: not taken")
+        section.report_key(key, "is not a duration between 1ms and 1d: not taken")
     return written
 
 
@@ -138,7 +138,7 @@ def tokens(section: ForeignSection, key: str) -> int | None:
     if number is None:
         return None
     if number != int(number) or not fits("tokens", int(number)):
-        section.lose(key, "is no number of tokens: not taken")
+        section.report_key(key, "is not a number of tokens: not taken")
         return None
     return int(number)
 
@@ -151,7 +151,7 @@ def weights(values: Sequence[float]) -> list[int]:
         return [1 for _ in values]
     for scale in (1, 10, 100, 1000):
         whole = [round(value * scale) for value in known]
-        if max(whole) <= MOST_WEIGHT and all(map(partial(_is_near, scale), whole, known)):
+        if max(whole) <= MAX_WEIGHT and all(map(partial(_is_near, scale), whole, known)):
             return _reduced(whole, scale)
     return [max(round(value / top * 1000), 1) if value > 0 else 0 for value in known]
 

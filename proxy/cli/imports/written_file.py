@@ -27,6 +27,6 @@ def put_file(path: Path, text: str, write: Write) -> None:
     try:
         write(path, text)
     except FileExistsError:
-        raise CommandError(f"{path} is there already; --force writes over it") from None
+        raise CommandError(f"{path} already exists; --force overwrites it") from None
     except OSError as error:
         raise CommandError(f"cannot write {path}: {error.strerror}") from None

@@ -12,10 +12,10 @@ Fields = Mapping[str, object]
 PARTS: Final = "parts_ms"
 """The log field with the parts."""
 
-COLUMNS: Final = 40
+BAR_WIDTH: Final = 40
 """The width in characters of the bar of a whole request."""
 
-MOST_PARTS: Final = 32
+MAX_PARTS: Final = 32
 _NAME: Final = re.compile(r"[a-z]{1,12}[0-9]{0,3}")
 
 
@@ -27,18 +27,18 @@ def bars(fields: Fields) -> Iterator[str]:
     for name, took in parts:
         if not took:
             continue
-        before = int(COLUMNS * begun / whole)
+        before = int(BAR_WIDTH * begun / whole)
         begun += took
-        length = max(1, int(COLUMNS * begun / whole) - before)
-        bar = (" " * before)[: COLUMNS - 1] + "#" * length
-        yield f"{name:<10} {took:>12.2f} ms  |{bar[:COLUMNS]:<{COLUMNS}}|{_failure(fields, name)}"
+        length = max(1, int(BAR_WIDTH * begun / whole) - before)
+        bar = (" " * before)[: BAR_WIDTH - 1] + "#" * length
+        yield f"{name:<10} {took:>12.2f} ms  |{bar[:BAR_WIDTH]:<{BAR_WIDTH}}|{_failure(fields, name)}"
 
 
 def _parts(parts: object) -> Iterator[tuple[str, float]]:
     """Yield the parts of a log line, the gateway's own last. The line is untrusted: any program may have written it."""
     if not isinstance(parts, dict):
         return
-    found = [(name, took) for name, took in [*parts.items()][:MOST_PARTS] if _is_part(name, took)]
+    found = [(name, took) for name, took in [*parts.items()][:MAX_PARTS] if _is_part(name, took)]
     yield from sorted(found, key=lambda part: part[0] == "gateway")
 
 

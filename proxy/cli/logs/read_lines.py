@@ -18,8 +18,8 @@ MAX_LINE: Final = 1024 * 1024
 """The maximum bytes of a line. The gateway's own log lines have at most 4096 bytes. Entries of the payload log have as
 many as the configuration allows."""
 
-READ: Final = 64 * 1024
-LOOK_EVERY: Final = 0.25
+READ_BYTES: Final = 64 * 1024
+POLL_SECONDS: Final = 0.25
 """The bytes of one read, and the seconds between checks of a file that does not grow."""
 
 FIRST_LINES: Final = 10
@@ -33,7 +33,7 @@ class LineSplitter:
     """Splits bytes into lines without their newlines."""
 
     _rest: bytearray = field(default_factory=bytearray)
-    _left_out: int = 0
+    _omitted: int = 0
 
     def feed(self, data: bytes) -> Batch:
         """Return the lines that these bytes complete."""
@@ -50,21 +50,21 @@ class LineSplitter:
     def _keep(self, data: bytes) -> None:
         kept = data[: MAX_LINE - len(self._rest)]
         self._rest += kept
-        self._left_out += len(data) - len(kept)
+        self._omitted += len(data) - len(kept)
 
     def _completed(self, data: bytes) -> bytes:
         self._keep(data)
         line = bytes(self._rest)
-        if self._left_out:
-            line += f"... [{self._left_out} bytes more]".encode()
+        if self._omitted:
+            line += f"... [{self._omitted} bytes more]".encode()
         self._rest.clear()
-        self._left_out = 0
+        self._omitted = 0
         return line
 
 
 def pause() -> None:
     """Wait before the next check of a file."""
-    time.sleep(LOOK_EVERY)
+    time.sleep(POLL_SECONDS)
 
 
 def read_input() -> Iterator[Batch]:
@@ -93,8 +93,8 @@ def follow_end(path: Path, wait: Callable[[], None] = pause) -> Iterator[Batch]:
     """Do the same as `follow_all`, from the last few lines on."""
     descriptor = _opened(path)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
-        start = max(0, os.fstat(descriptor).st_size - READ)
-        last = os.pread(descriptor, READ, start).split(b"\n")
+        start = max(0, os.fstat(descriptor).st_size - READ_BYTES)
+        last = os.pread(descriptor, READ_BYTES, start).split(b"\n")
         whole = last[:-1] if start == 0 else last[1:-1]
         shown = whole[-FIRST_LINES:]
         os.lseek(descriptor, start + sum(len(line) + 1 for line in last[:-1]), os.SEEK_SET)
@@ -115,7 +115,7 @@ def _opened(path: Path) -> int:
 
 def _to_end(descriptor: int) -> Iterator[Batch]:
     lines = LineSplitter()
-    while data := os.read(descriptor, READ):
+    while data := os.read(descriptor, READ_BYTES):
         yield lines.feed(data)
     yield lines.end()
 
@@ -124,7 +124,7 @@ def _follow(path: Path, descriptor: int, wait: Callable[[], None]) -> Iterator[B
     lines = LineSplitter()
     try:
         while True:
-            if data := os.read(descriptor, READ):
+            if data := os.read(descriptor, READ_BYTES):
                 yield lines.feed(data)
                 continue
             newer = _newer(path, descriptor)
@@ -132,7 +132,7 @@ def _follow(path: Path, descriptor: int, wait: Callable[[], None]) -> Iterator[B
                 wait()
                 continue
             # Read the lines that were written between the last read and the rotation.
-            while data := os.read(descriptor, READ):
+            while data := os.read(descriptor, READ_BYTES):
                 yield lines.feed(data)
             yield lines.end()
             os.close(descriptor)

@@ -9,12 +9,12 @@ from typing import Final
 
 import orjson
 
-from proxy.cli.terminal import Ink
+from proxy.cli.terminal import Style
 
 Fields = Mapping[str, object]
-Paint = Callable[[str, Ink], str]
+Paint = Callable[[str, Style], str]
 
-_QUIET: Final = frozenset(
+_FIXED_FIELDS: Final = frozenset(
     {
         *("time", "level", "message", "request_id", "team", "key", "surface", "path", "client", "model", "deployment"),
         *("stream", "status", "outcome", "code", "duration_ms", "upstream_ms", "first_content_ms", "prompt_tokens"),
@@ -23,23 +23,23 @@ _QUIET: Final = frozenset(
 )
 """Fields of a request that are shown at a fixed position or not at all. The other fields are shown by name."""
 
-_LEVELS: Final[Mapping[object, Ink]] = {
-    "info": Ink.DIM,
-    "warning": Ink.YELLOW,
-    "error": Ink.RED,
-    "critical": Ink.RED,
+_LEVELS: Final[Mapping[object, Style]] = {
+    "info": Style.DIM,
+    "warning": Style.YELLOW,
+    "error": Style.RED,
+    "critical": Style.RED,
 }
 _INDENT: Final = "    "
-_MOST_VALUE: Final = 300
+_MAX_VALUE: Final = 300
 """The maximum characters of one value that are shown. `--json` shows all."""
 
 
-def plain(text: str, ink: Ink) -> str:
+def plain(text: str, ink: Style) -> str:
     """Return the text without a style."""
     return text
 
 
-def coloured(text: str, ink: Ink) -> str:
+def coloured(text: str, ink: Style) -> str:
     """Return the text with a style for a terminal."""
     return f"\x1b[{ink}m{text}\x1b[0m"
 
@@ -116,8 +116,8 @@ def _shown(value: object) -> str:
         text = ",".join(value)
     else:
         text = orjson.dumps(value).decode()
-    text = _harmless(text[: _MOST_VALUE + 1]).replace("\t", " ")
-    return text if len(text) <= _MOST_VALUE else f"{text[:_MOST_VALUE]}..."
+    text = _harmless(text[: _MAX_VALUE + 1]).replace("\t", " ")
+    return text if len(text) <= _MAX_VALUE else f"{text[:_MAX_VALUE]}..."
 
 
 def _when(fields: Fields) -> str:
@@ -131,7 +131,7 @@ def _request(fields: Fields, form: LineForm) -> Iterator[str]:
     attempts = fields.get("attempts")
     for attempt in attempts if isinstance(attempts, list) else ():
         if isinstance(attempt, dict):
-            yield _INDENT + paint(_attempt(attempt), Ink.YELLOW)
+            yield _INDENT + paint(_attempt(attempt), Style.YELLOW)
     for line in form.below(fields):
         yield _INDENT + _harmless(line)
 
@@ -141,16 +141,16 @@ def _limit(limit: Fields) -> str:
     return f"{_shown(limit.get('kind'))} of {_shown(limit.get('scope'))}: {_shown(limit.get('limit'))}{period}"
 
 
-def _request_parts(fields: Fields) -> Iterator[tuple[str, Ink | None]]:
-    yield _when(fields), Ink.DIM
+def _request_parts(fields: Fields) -> Iterator[tuple[str, Style | None]]:
+    yield _when(fields), Style.DIM
     good = fields.get("outcome") == "ok"
     code = f" {_shown(fields['code'])}" if fields.get("code") else ""
-    yield f"{_shown(fields.get('status'))} {_shown(fields['outcome'])}{code}", Ink.GREEN if good else Ink.RED
+    yield f"{_shown(fields.get('status'))} {_shown(fields['outcome'])}{code}", Style.GREEN if good else Style.RED
     yield "/".join(_shown(fields[name]) for name in ("team", "key") if fields.get(name)), None
     asked, answered = fields.get("model") or fields.get("path") or "", fields.get("deployment")
-    yield _shown(asked) + (f" -> {_shown(answered)}" if answered and answered != asked else ""), Ink.BOLD
+    yield _shown(asked) + (f" -> {_shown(answered)}" if answered and answered != asked else ""), Style.BOLD
     if isinstance(limit := fields.get("limit"), dict):
-        yield _limit(limit), Ink.YELLOW
+        yield _limit(limit), Style.YELLOW
     if fields.get("status") == 401 and fields.get("client"):
         yield f"from {_shown(fields['client'])}", None
     if "first_content_ms" in fields:
@@ -162,9 +162,9 @@ def _request_parts(fields: Fields) -> Iterator[tuple[str, Ink | None]]:
     if isinstance(cost := fields.get("cost_usd"), int | float):
         yield f"${cost:.6g}", None
     for name in fields:
-        if name not in _QUIET:
-            yield f"{_shown(name)}={_shown(fields[name])}", Ink.DIM
-    yield _shown(fields.get("request_id", "")), Ink.DIM
+        if name not in _FIXED_FIELDS:
+            yield f"{_shown(name)}={_shown(fields[name])}", Style.DIM
+    yield _shown(fields.get("request_id", "")), Style.DIM
 
 
 def _time(milliseconds: object) -> str:
@@ -173,33 +173,35 @@ def _time(milliseconds: object) -> str:
     return f"{milliseconds:.0f} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.2f} s"
 
 
-def _attempt(attempt: Fields) -> str:
+def _attempt(fields: Fields) -> str:
     """Return an attempt as text, for example `a/m/eu: connect (refused): Refused.`, as in the log's own text form."""
-    cause = f" ({_shown(attempt['cause'])})" if attempt.get("cause") else ""
-    status = f" {_shown(attempt['status'])}" if attempt.get("status") else ""
-    marks = " (hedge)" if attempt.get("hedge") else ""
-    marks += " (maybe executed)" if attempt.get("maybe_executed") else ""
-    message = f": {_shown(attempt['message'])}" if attempt.get("message") else ""
-    return f"{_shown(attempt.get('deployment'))}: {_shown(attempt.get('outcome'))}{cause}{status}{marks}{message}"
+    cause = f" ({_shown(fields['cause'])})" if fields.get("cause") else ""
+    status = f" {_shown(fields['status'])}" if fields.get("status") else ""
+    marks = " (hedge)" if fields.get("hedge") else ""
+    marks += " (maybe executed)" if fields.get("maybe_executed") else ""
+    message = f": {_shown(fields['message'])}" if fields.get("message") else ""
+    return f"{_shown(fields.get('deployment'))}: {_shown(fields.get('outcome'))}{cause}{status}{marks}{message}"
 
 
 def _message(fields: Fields, form: LineForm) -> Iterator[str]:
     level = fields["level"]
     text = fields["message"]
-    parts: list[tuple[str, Ink | None]] = [
-        (_when(fields), Ink.DIM),
+    parts: list[tuple[str, Style | None]] = [
+        (_when(fields), Style.DIM),
         (_shown(level), _LEVELS.get(level if isinstance(level, str) else "")),
         (_harmless(str(text)), None),
     ]
-    told = {"time", "level", "message", "traceback"} | ({"logger"} if fields.get("logger") == "dragoman" else set())
-    parts += [(f"{_shown(name)}={_shown(fields[name])}", Ink.DIM) for name in fields if name not in told]
+    shown_fields = {"time", "level", "message", "traceback"} | (
+        {"logger"} if fields.get("logger") == "dragoman" else set()
+    )
+    parts += [(f"{_shown(name)}={_shown(fields[name])}", Style.DIM) for name in fields if name not in shown_fields]
     yield from _broken(parts, form)
     trace = fields.get("traceback")
     for line in trace.splitlines() if isinstance(trace, str) else ():
         yield _INDENT + _harmless(line)
 
 
-def _broken(parts: list[tuple[str, Ink | None]], form: LineForm) -> Iterator[str]:
+def _broken(parts: list[tuple[str, Style | None]], form: LineForm) -> Iterator[str]:
     """Yield the parts, wrapped to as few lines as possible."""
     line, length = "", 0
     for text, ink in parts:

@@ -39,7 +39,7 @@ def changes(table: LoadedTable, names: Sequence[str], prices: ListPrices, newer:
 
 def _change(now: PriceRow, then: PriceRow) -> str:
     if then.listed is None:
-        return "" if now.written or now.price is None else "no price any more"
+        return "" if now.written or now.price is None else "no longer priced"
     if now.price is None:
         return f"{_shown(rates_of(then.listed))} (no price now)" if now.target is not None else ""
     return _difference(now.price, then.listed, only_written=now.written)
@@ -71,7 +71,7 @@ def _of_any_model(row: PriceRow, prices: ListPrices, newer: PriceData, day: date
         old, new = data.model(vendor, (name,), day), newer.model(vendor, (name,), day)
         was, becomes = (None if each is None else each.price for each in (old, new))
         if becomes is None:
-            message = "" if was is None else "no price any more"
+            message = "" if was is None else "no longer priced"
         elif was is None:
             message = f"{_shown(rates_of(becomes))} (no price now)"
         else:

@@ -48,7 +48,7 @@ _TIERS: Final = ("service_tier", "processing", "speed")
 
 _STANDARD: Final = frozenset({"default", "standard"})
 
-_LARGEST: Final = Decimal(1_000_000)
+_MAX_PRICE: Final = Decimal(1_000_000)
 """The highest price in USD that a config file may have."""
 
 _HOURS: Final = tuple(time(hour, minute) for hour in range(24) for minute in (0, 30))
@@ -122,7 +122,7 @@ def _price(vendor: str, model: "ModelInfo", day: date) -> JsonObject | None:
     listed = [price for moment in moments if (price := _at(model, moment)) is not None]
     if not listed:
         return None
-    dearest = max(listed, key=_together)
+    dearest = max(listed, key=_sum_of_rates)
     if any(each != dearest for each in listed):
         dearest = {**dearest, "notes": [_HOURLY]}
     if vendor == "openai" and any(word in model.id for word in _AUDIO) and "input_audio" not in dearest:
@@ -130,7 +130,7 @@ def _price(vendor: str, model: "ModelInfo", day: date) -> JsonObject | None:
     return dearest
 
 
-def _together(fields: JsonObject) -> float:
+def _sum_of_rates(fields: JsonObject) -> float:
     return sum(float(value) for name in ("input", "output") if isinstance(value := fields.get(name), int | float))
 
 
@@ -173,11 +173,11 @@ def _fields(price: "ModelPrice") -> JsonObject | None:
     fields: JsonObject = {name: base[name] for name in _RATES.values() if name in base}
     starts = sorted({tier.start for value in values.values() for tier in getattr(value, "tiers", ())})
     if starts:
-        fields["long_context"] = {str(start): _above(values, start) for start in starts}
+        fields["long_context"] = {str(start): _long_rates(values, start) for start in starts}
     return fields
 
 
-def _above(values: "Mapping[str, Decimal | TieredPrices]", start: int) -> JsonObject:
+def _long_rates(values: "Mapping[str, Decimal | TieredPrices]", start: int) -> JsonObject:
     found: JsonObject = {}
     for key, value in values.items():
         tiers = [tier.price for tier in getattr(value, "tiers", ()) if tier.start <= start]
@@ -188,7 +188,7 @@ def _above(values: "Mapping[str, Decimal | TieredPrices]", start: int) -> JsonOb
 
 def _number(value: Decimal) -> int | float | None:
     """Return a price as a JSON number; `None` if a config file could not have it."""
-    if value > _LARGEST:
+    if value > _MAX_PRICE:
         return None
     return int(value) if value == value.to_integral_value() else float(value)
 

@@ -8,7 +8,7 @@ from proxy.process.load_table import Source
 
 def known_table(source: Source) -> Loaded:
     """Return the valid parts of a configuration, and print its problems to standard error. Raises TableRefused."""
-    loaded, problems = source.load_to_ask()
+    loaded, problems = source.load_for_queries()
     for problem in problems:
         print(f"dragoman: warning: {problem}", file=sys.stderr)
     return loaded

@@ -13,12 +13,12 @@ from config.sections.server_section import AdminSection
 from config.time_zones import zone_named
 from config.units import duration
 from providers.vendor_credential import Credential
-from proxy.cli.terminal import CommandError, Ink, paint
+from proxy.cli.terminal import CommandError, Style, paint
 from proxy.cli.usage.known_table import known_table
 from proxy.ledger.usage_report import shown
 from proxy.process.load_table import Source
 
-SECONDS: Final = 10.0
+TIMEOUT_SECONDS: Final = 10.0
 """The maximum seconds to wait for the gateway's response."""
 
 WILDCARDS: Final[Mapping[str, str]] = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - only compared
@@ -51,7 +51,7 @@ def asked(admin: AdminSection, options: LimitsOptions) -> Mapping[str, Any]:
     """Return the response of the running gateway. Raises CommandError."""
     port = admin.port if options.admin_port is None else options.admin_port
     query = "" if options.team is None else "?" + urlencode({"team": options.team})
-    return _understood(*fetched(admin, port, f"/limits{query}", SECONDS))
+    return _understood(*fetched(admin, port, f"/limits{query}", TIMEOUT_SECONDS))
 
 
 def fetched(admin: AdminSection, port: int, path: str, seconds: float) -> tuple[int, bytes, str]:
@@ -67,23 +67,23 @@ def fetched(admin: AdminSection, port: int, path: str, seconds: float) -> tuple[
         return answer.status, answer.read(), place
     except ConnectionRefusedError:
         raise CommandError(
-            f"no gateway listens for operators on {place}: start it with this table, or name its port (--admin-port)"
+            f"no gateway listens for operators on {place}: start it with this config file, or give --admin-port"
         ) from None
     except (OSError, http.client.HTTPException) as error:
-        raise CommandError(f"the gateway on {place} does not answer: {error or type(error).__name__}") from None
+        raise CommandError(f"the gateway on {place} does not respond: {error or type(error).__name__}") from None
     finally:
         connection.close()
 
 
 def _understood(status: int, body: bytes, place: str) -> Mapping[str, Any]:
     if status == 401:
-        raise CommandError(f"the gateway on {place} refuses the table's admin token: it was started with another one")
+        raise CommandError(f"the gateway on {place} refuses the configured admin token: it has another one")
     try:
         found = json.loads(body)
     except ValueError:
         found = None
     if status != 200 or not isinstance(found, dict) or not isinstance(found.get("limits"), list):
-        raise CommandError(f"what answers on {place} is no gateway of this version: HTTP {status} for /limits")
+        raise CommandError(f"the server on {place} is not a gateway of this version: HTTP {status} for /limits")
     return found
 
 
@@ -96,16 +96,16 @@ _NUMBERS: Final = frozenset({"USED", "LEFT", ""})
 def show_limits(found: Mapping[str, Any], zone: tzinfo) -> None:
     """Print a table, in the order of the gateway's response."""
     if found.get("alone"):
-        print(paint("This gateway counts alone now: Redis or the coordinator does not answer.", Ink.YELLOW))
+        print(paint("This gateway counts on its own now: Redis or the coordinator does not respond.", Style.YELLOW))
     if isinstance(evicted := found.get("evicted"), str):
-        print(paint(f"{shown(evicted)}.", Ink.YELLOW))
+        print(paint(f"{shown(evicted)}.", Style.YELLOW))
     if not found["limits"]:
         print("no limits" + (f" of team {shown(str(found['team']))}" if found.get("team") else ""))
         return
     heads, *rows = limits_table(found["limits"], zone)
-    print(paint(heads, Ink.BOLD))
+    print(paint(heads, Style.BOLD))
     for limit, row in zip(found["limits"], rows, strict=True):
-        print(paint(row, Ink.RED) if limit["reached"] else row)
+        print(paint(row, Style.RED) if limit["reached"] else row)
 
 
 def show_limits_json(found: Mapping[str, Any], zone: tzinfo) -> None:

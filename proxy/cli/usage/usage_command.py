@@ -11,7 +11,7 @@ from typing import Final
 from config.load_config import Loaded
 from config.problem import did_you_mean, shown
 from config.sections.server_section import AdminSection
-from proxy.cli.terminal import USAGE, CommandError, Ink, paint
+from proxy.cli.terminal import USAGE, CommandError, Style, paint
 from proxy.cli.usage.known_table import known_table
 from proxy.cli.usage.limits_command import fetched
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, ledger_settings
@@ -30,12 +30,12 @@ from proxy.ledger.usage_report import (
 from proxy.process.load_table import Source
 
 NO_LEDGER: Final = (
-    "the table has no ledger: it is switched off, or there are no teams. Say where it is, such as "
+    "the configuration has no ledger: it is disabled, or there are no teams. Configure it, such as "
     "`server: {ledger: sqlite:ledger.db}`"
 )
 
 
-SECONDS: Final = 1.0
+TIMEOUT_SECONDS: Final = 1.0
 """The maximum seconds to wait for a running gateway to report its waiting rows."""
 
 
@@ -56,10 +56,10 @@ def usage(source: Source, options: UsageOptions, show: Callable[[UsageReport], N
     try:
         reader = open_reader(settings)
         try:
-            waiting = max(count_unloaded_rows(reader, settings), _told_waiting(table.config.server.admin, settings))
+            waiting = max(count_unloaded_rows(reader, settings), _reported_waiting(table.config.server.admin, settings))
             report = usage_report(reader, query, waiting)
             if not report.lines and query.team is not None and query.team not in table.config.teams:
-                _must_have_rows(reader, query, query.team, table.config.teams)
+                _check_team_has_rows(reader, query, query.team, table.config.teams)
         finally:
             reader.close()
     except LedgerError as error:
@@ -68,11 +68,11 @@ def usage(source: Source, options: UsageOptions, show: Callable[[UsageReport], N
     return 0
 
 
-def _told_waiting(admin: AdminSection, settings: LedgerSettings) -> int:
+def _reported_waiting(admin: AdminSection, settings: LedgerSettings) -> int:
     """Return the number of waiting rows that the running gateway reports. Only the gateway knows of rows that it could
     not write to its journal. Return 0 if no gateway with this ledger responds."""
     try:
-        found = json.loads(fetched(admin, admin.port, "/status", SECONDS)[1])
+        found = json.loads(fetched(admin, admin.port, "/status", TIMEOUT_SECONDS)[1])
     except (CommandError, ValueError):
         return 0
     if not isinstance(found, dict):
@@ -83,12 +83,12 @@ def _told_waiting(admin: AdminSection, settings: LedgerSettings) -> int:
     return waiting if ours and isinstance(waiting, int) else 0
 
 
-def _must_have_rows(reader: LedgerReader, query: UsageQuery, team: str, known: Iterable[str]) -> None:
+def _check_team_has_rows(reader: LedgerReader, query: UsageQuery, team: str, known: Iterable[str]) -> None:
     """Raise CommandError for a team that is not in the configuration and has no rows. A former team has rows, but
     maybe none in the requested period."""
     if not reader.usage(replace(query, by=("team",), since=0, day=None)):
         meant = did_you_mean(team, known)
-        raise CommandError(f"no team {shown(team)} in the table, and no row of it in the ledger{meant}")
+        raise CommandError(f"no team {shown(team)} in the configuration, and the ledger has no row of it{meant}")
 
 
 def _settings(table: Loaded) -> LedgerSettings:
@@ -109,10 +109,10 @@ def _query(options: UsageOptions, zone: str) -> UsageQuery:
 def show_table(report: UsageReport) -> None:
     """Print the report as a table, and how far the ledger is loaded."""
     heads, *rows = usage_table(report)
-    print(paint(heads, Ink.BOLD))
+    print(paint(heads, Style.BOLD))
     for row in rows:
         print(row)
-    print(paint(loaded_note(report), Ink.DIM, sys.stderr), file=sys.stderr)
+    print(paint(loaded_note(report), Style.DIM, sys.stderr), file=sys.stderr)
 
 
 def show_csv(report: UsageReport) -> None:

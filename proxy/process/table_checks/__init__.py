@@ -1,1 +1,1 @@
-"""What a loaded table lacks or does wrong where it is to be served: credentials, limits of answers, its own address."""
+"""Checks of a loaded configuration that is about to be served: credentials, limits of responses, its own address."""

@@ -1,9 +1,9 @@
-"""What is missing of the credentials and the libraries that a table needs, found without a network.
+"""Finds missing credentials and libraries of a configuration, without a network.
 
-No message repeats a value of the table, which may come from a secret reference.
+No message repeats a value of the configuration, which may come from a secret reference.
 
-Sources, for where each vendor's own tools look: botocore 1.44.5 `credentials.create_credential_resolver`; google-auth
-2.62.2 `_default.default`; azure-identity 1.27.0 `DefaultAzureCredential`.
+Sources for the locations that each vendor's own tools search: botocore 1.44.5 `credentials.create_credential_resolver`;
+google-auth 2.62.2 `_default.default`; azure-identity 1.27.0 `DefaultAzureCredential`.
 """
 
 import json
@@ -27,15 +27,15 @@ Env = Mapping[str, str]
 
 
 class Machine:
-    """The environment and files beside the table. What many sources share is looked up once: a large table has a source
-    for each role, profile or identity."""
+    """The environment and files besides the configuration. Values that many sources share are looked up once, because a
+    large configuration has a source for each role, profile or identity."""
 
     def __init__(self, env: Env) -> None:
         self.env = env
         self._missing: dict[str, str | None] = {}
 
     def missing(self, kind: str) -> str | None:
-        """Return what to install for this kind of credentials; None when it is installed."""
+        """Return what to install for this kind of credentials; `None` if it is installed."""
         if kind not in self._missing:
             self._missing[kind] = missing_extra(kind)
         return self._missing[kind]
@@ -47,7 +47,7 @@ class Machine:
 
     @cached_property
     def aws_files(self) -> tuple[Path, Path]:
-        """The paths of AWS's profiles."""
+        """The paths of the files with AWS profiles."""
         own = self.home / ".aws"
         return (
             Path(self.env.get("AWS_SHARED_CREDENTIALS_FILE") or own / "credentials"),
@@ -56,7 +56,7 @@ class Machine:
 
     @cached_property
     def aws_profiles(self) -> Mapping[str, frozenset[str]]:
-        """AWS's profiles, and the names of the keys that each has in either file."""
+        """The AWS profiles, and the names of the keys that each has in either file."""
         found: dict[str, frozenset[str]] = {}
         for file in self.aws_files:
             for name, keys in _profiles(file):
@@ -70,61 +70,69 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Lack:
-    """Something that is missing, in a sentence; not `certain` where the machine's own metadata service, which is not
-    called here, may still have it."""
+class MissingItem:
+    """A missing item, in a sentence. `certain` is false if the machine's own metadata service, which is not called
+    here, may still have it."""
 
     message: str
     certain: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Lacks:
-    """What is missing, each at its place: what cannot work, and what may not."""
+class MissingItems:
+    """The missing items at their paths: problems if something cannot work, warnings if it may not work."""
 
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
 
 
-def lacks(loaded: Loaded, snapshot: Snapshot, env: Env) -> Lacks:
+def missing_credentials(loaded: Loaded, snapshot: Snapshot, env: Env) -> MissingItems:
     """Return everything that is missing, once for each source."""
     machine = Machine(env)
-    found: dict[Source, tuple[Problem, Lack] | None] = {}
+    found: dict[Source, tuple[Problem, MissingItem] | None] = {}
     for target in snapshot.targets():
         source = target.credential.source
         if source is None or source in found:
             continue
-        lack = lack_of(source, machine)
-        found[source] = None if lack is None else (_problem(loaded, target, lack), lack)
-    lacking = [each for each in found.values() if each is not None]
-    return Lacks(
-        tuple(sorted({*_shared(loaded), *_tracing(loaded), *(problem for problem, lack in lacking if lack.certain)})),
-        tuple(sorted({problem for problem, lack in lacking if not lack.certain})),
+        missing_item = missing_of(source, machine)
+        found[source] = None if missing_item is None else (_problem(loaded, target, missing_item), missing_item)
+    found_missing = [each for each in found.values() if each is not None]
+    return MissingItems(
+        tuple(
+            sorted(
+                {
+                    *_shared(loaded),
+                    *_tracing(loaded),
+                    *(problem for problem, missing_item in found_missing if missing_item.certain),
+                }
+            )
+        ),
+        tuple(sorted({problem for problem, missing_item in found_missing if not missing_item.certain})),
     )
 
 
 def _shared(loaded: Loaded) -> Iterator[Problem]:
     place: Place = ("server", "shared")
-    if loaded.config.server.shared is not None and (lack := extra_hint(REDIS, "what processes share needs")):
-        yield Problem.at(loaded.locate(place), place, lack)
+    if loaded.config.server.shared is not None and (missing_item := extra_hint(REDIS, "shared state needs")):
+        yield Problem.at(loaded.locate(place), place, missing_item)
 
 
 def _tracing(loaded: Loaded) -> Iterator[Problem]:
     place: Place = ("server", "tracing")
-    if loaded.config.server.tracing is not None and (lack := extra_hint(OTEL, "tracing needs")):
-        yield Problem.at(loaded.locate(place), place, lack)
+    if loaded.config.server.tracing is not None and (missing_item := extra_hint(OTEL, "tracing needs")):
+        yield Problem.at(loaded.locate(place), place, missing_item)
 
 
-def _problem(loaded: Loaded, target: Target, lack: Lack) -> Problem:
+def _problem(loaded: Loaded, target: Target, missing_item: MissingItem) -> Problem:
     settings = effective_settings(loaded.config, target.vendor, target.model_key, target.deployment)
     place: Place = settings.origins.get("credentials", ("vendors", target.vendor))
-    return Problem.at(loaded.locate(place), place, lack.message)
+    return Problem.at(loaded.locate(place), place, missing_item.message)
 
 
-def lack_of(source: Source, machine: Machine) -> Lack | None:
-    """Return what is missing of one source; None when something is there, whether it is valid or not."""
+def missing_of(source: Source, machine: Machine) -> MissingItem | None:
+    """Return what is missing of one source; `None` if credentials are present, whether they are valid or not."""
     if (extra := machine.missing(source.kind)) is not None:
-        return Lack(extra)
+        return MissingItem(extra)
     match source:
         case AwsSource():
             return _aws(source, machine)
@@ -136,7 +144,7 @@ def lack_of(source: Source, machine: Machine) -> Lack | None:
             return None
 
 
-_LAST: Final = "only the machine's own metadata service is left, which is asked at the first call"
+_METADATA_SERVICE: Final = "only the machine's own metadata service is left, which is queried at the first call"
 
 
 # AWS ----------------------------------------------------------------------------------------------------------------
@@ -147,25 +155,25 @@ _AWS_KEYS: Final = frozenset(
     {"aws_access_key_id", "credential_process", "login_session", "role_arn", "sso_session", "sso_start_url"}
     | {"web_identity_token_file"}
 )
-"""Keys of a profile by which it can have credentials."""
+"""Keys of a profile that can provide credentials."""
 
 
-def _aws(source: AwsSource, machine: Machine) -> Lack | None:
+def _aws(source: AwsSource, machine: Machine) -> MissingItem | None:
     env = machine.env
     keys = machine.aws_profiles.get(source.profile or env.get("AWS_PROFILE") or "default")
     shown = " and ".join(map(str, machine.aws_files))
     if source.profile is not None and keys is None:
-        return Lack(f"there is no profile of that name in {shown}")
+        return MissingItem(f"there is no profile of that name in {shown}")
     variables = _AWS_CONTAINER if source.profile else (*_AWS_SECRETS, *_AWS_CONTAINER)
     if any(env.get(name) for name in variables) or (keys is not None and keys & _AWS_KEYS):
         return None
     places = f"in the environment ({', '.join(variables)}) and in the profile's section of {shown}"
-    return Lack(f"no credentials of AWS {places}; {_LAST}", certain=False)
+    return MissingItem(f"no credentials of AWS {places}; {_METADATA_SERVICE}", certain=False)
 
 
 def _profiles(file: Path) -> Iterator[tuple[str, frozenset[str]]]:
-    """Yield the profiles in a file and the names of their keys; none of a file that cannot be read."""
-    import configparser  # most tables need none, and it takes 2 ms to load
+    """Yield the profiles in a file and the names of their keys; nothing if the file cannot be read."""
+    import configparser  # most configurations do not need it, and it takes 2 ms to load
 
     parser = configparser.RawConfigParser(strict=False, default_section="")
     try:
@@ -181,7 +189,7 @@ def _profiles(file: Path) -> Iterator[tuple[str, frozenset[str]]]:
 _GOOGLE_VARIABLE: Final = "GOOGLE_APPLICATION_CREDENTIALS"
 
 
-def _google(source: GoogleSource, machine: Machine) -> Lack | None:
+def _google(source: GoogleSource, machine: Machine) -> MissingItem | None:
     env = machine.env
     if source.file is not None:
         return _google_file(Path(source.file), "the file")
@@ -191,20 +199,23 @@ def _google(source: GoogleSource, machine: Machine) -> Lack | None:
     own = folder / "application_default_credentials.json"
     if own.exists():
         return _google_file(own, str(own))
-    return Lack(
-        f"no credentials of Google: {_GOOGLE_VARIABLE} is not set and there is no {own}; {_LAST}", certain=False
+    return MissingItem(
+        f"no credentials of Google: {_GOOGLE_VARIABLE} is not set and there is no {own}; {_METADATA_SERVICE}",
+        certain=False,
     )
 
 
-def _google_file(file: Path, called: str) -> Lack | None:
+def _google_file(file: Path, called: str) -> MissingItem | None:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        return Lack(f"cannot read {called} with the credentials of Google: {error.strerror or type(error).__name__}")
+        return MissingItem(
+            f"cannot read {called} with the credentials of Google: {error.strerror or type(error).__name__}"
+        )
     except ValueError:
         content = None
     if not isinstance(content, dict) or not isinstance(content.get("type"), str):
-        return Lack(f"{called} holds no credentials of Google, which are a JSON object with a type")
+        return MissingItem(f"{called} holds no credentials of Google, which are a JSON object with a type")
     return None
 
 
@@ -215,9 +226,9 @@ _ENTRA_MACHINE: Final = ("IDENTITY_ENDPOINT", "MSI_ENDPOINT")
 _ENTRA_COMMANDS: Final = ("az", "azd", "pwsh")
 
 
-def _entra(machine: Machine) -> Lack | None:
+def _entra(machine: Machine) -> MissingItem | None:
     variables = (*_ENTRA_VARIABLES, *_ENTRA_MACHINE)
     if any(machine.env.get(name) for name in variables) or machine.has_azure_command:
         return None
     places = f"in the environment ({', '.join(variables)}), and none of the commands {', '.join(_ENTRA_COMMANDS)}"
-    return Lack(f"no credentials of Azure {places}; {_LAST}", certain=False)
+    return MissingItem(f"no credentials of Azure {places}; {_METADATA_SERVICE}", certain=False)

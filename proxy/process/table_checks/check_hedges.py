@@ -1,5 +1,5 @@
-"""Warn of a `hedge` that has no effect, since no name for which it holds can have a second attempt. Names with
-one deployment are a warning of `config.checks.doubtful_settings`."""
+"""Warns of a `hedge` without effect, because no name that uses it can have a second attempt. Names with one deployment
+are a warning of `config.checks.doubtful_settings`."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ from proxy.routing.snapshot import ANYONE, Snapshot, Team
 
 
 def idle_hedges(loaded: Loaded, snapshot: Snapshot) -> tuple[Problem, ...]:
-    """Return a warning for each `hedge` of the table."""
+    """Return a warning for each `hedge` without effect."""
     reasons: dict[Path, list[str | None]] = {}
     for path, targets in _every_name(loaded.config, snapshot):
         reasons.setdefault(path, []).append(why_never(targets))
@@ -28,7 +28,7 @@ def idle_hedges(loaded: Loaded, snapshot: Snapshot) -> tuple[Problem, ...]:
 
 
 def _every_name(config: GatewayConfig, snapshot: Snapshot) -> Iterator[tuple[Path, tuple[Target, ...]]]:
-    """Yield for each name with second attempts the path of its `hedge`, and the deployments that it leads to."""
+    """Yield, for each name with second attempts, the path of its `hedge` and the deployments that the name leads to."""
     for model in (*snapshot.models.values(), *snapshot.wildcards.values()):
         if model.hedge is not None:
             yield _of_model(config, model.name), model.targets

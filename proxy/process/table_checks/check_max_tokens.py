@@ -1,7 +1,7 @@
-"""Warn of deployments for which a request without `max_tokens` is refused, or gets a limit that is a guess: their
-vendors require a limit on the tokens of an answer, and the table has none.
+"""Warns of deployments that refuse a request without `max_tokens`, or for which the limit is a guess: their vendors
+require a limit on the tokens of a response, and the configuration sets none.
 
-Their dialects say so; there is no list of such vendors.
+The dialects report this; there is no list of such vendors.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _LIMIT: Final = "max_tokens"
 
 
 def needed_limits(loaded: Loaded, snapshot: Snapshot) -> tuple[Problem, ...]:
-    """Return a warning for each model that needs a limit, or for those of its deployments that need one."""
+    """Return a warning for each model that needs a limit, or for the deployments of it that need one."""
     known: dict[Profile, bool] = {}
     found: list[Problem] = []
     for model in (*snapshot.models.values(), *snapshot.wildcards.values()):
@@ -34,27 +34,29 @@ def needed_limits(loaded: Loaded, snapshot: Snapshot) -> tuple[Problem, ...]:
 
 
 def _reason(target: Target, known: dict[Profile, bool]) -> str | None:
-    """Return why a target needs a limit, or None. `known` has by profile whether requests without one are refused."""
+    """Return why a target needs a limit, or `None`. `known` caches by profile whether requests without a limit are
+    refused."""
     profile = target.profile.for_model(*target.model_names)
     if profile not in known:
         known[profile] = any(_refused_field(target, operation) == _LIMIT for operation in SHORTEST_PROMPTS)
     if known[profile]:
         return (
-            f"requests without max_tokens are refused here: the profile {target.profile.name!r} must be told the most "
-            "tokens of an answer; set max_output_tokens"
+            f"requests without max_tokens are refused here: the profile {target.profile.name!r} requires a limit on "
+            "the tokens of a response; set max_output_tokens"
         )
-    # Which models a wildcard serves is not known before they are asked for, and one number may not fit them all.
+    # The models that a wildcard serves are unknown before they are requested, and one number may not fit them all.
     guess = None if target.model_key.endswith(WILDCARD) else guessed_limit(target)
     if guess is None:
         return None
     return (
-        f"requests without max_tokens get {guess} tokens at most here: the profile {target.profile.name!r} must be "
-        f"told a number, and that of the model {target.upstream_model!r} is not known; set max_output_tokens"
+        f"requests without max_tokens get {guess} tokens at most here: the profile {target.profile.name!r} "
+        f"requires a number, and the limit of the model {target.upstream_model!r} is unknown; set max_output_tokens"
     )
 
 
 def _placed(model: Model, without: dict[Target, str]) -> Iterator[tuple[Path, str]]:
-    """Yield each path that lacks a limit with the reason: the model's where all of its deployments lack one."""
+    """Yield each path that lacks a limit, with the reason. It is the path of the model if all of its deployments lack
+    one."""
     here: Path = ("models", model.name)
     if len(without) == len(model.targets) and without:
         yield (*here, "max_output_tokens"), next(iter(without.values()))
@@ -64,7 +66,7 @@ def _placed(model: Model, without: dict[Target, str]) -> Iterator[tuple[Path, st
 
 
 def _refused_field(target: Target, operation: Operation) -> str | None:
-    """Return the field for which a minimal request is refused, or None."""
+    """Return the field for which a minimal request is refused, or `None`."""
     try:
         target.dialect.encode(UnifiedRequest(operation, target.model, SHORTEST_PROMPTS[operation], {}), target)
     except Refusal as refusal:

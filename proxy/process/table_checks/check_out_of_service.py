@@ -1,4 +1,4 @@
-"""Warn of names that are left without a target, since all of their deployments are out of service."""
+"""Warns of names without a target, because all of their deployments are out of service."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -16,7 +16,8 @@ _MOST_NAMED: Final = 5
 
 
 def unserved_names(loaded: Loaded, snapshot: Snapshot) -> tuple[Problem, ...]:
-    """Return a warning for each `out_of_service` that leaves names of the table or of a team without a target."""
+    """Return a warning for each `out_of_service` that leaves names of the configuration or of a team without a
+    target."""
     if not snapshot.out_of_service:
         return ()
     names: dict[Path, list[str]] = {}

@@ -1,7 +1,7 @@
-"""Check that a table does not send requests to the gateway that serves it, and that its listeners do not share a port,
-as far as the written addresses show.
+"""Checks that a configuration does not send requests to the gateway that serves it, and that its listeners do not share
+a port, as far as the written addresses show.
 
-Never resolves a name or looks at the machine's interfaces: loops that this misses are found by counting hops.
+It never resolves a name or inspects the machine's interfaces. Loops that it misses are detected by counting hops.
 """
 
 import ipaddress
@@ -30,7 +30,7 @@ class Listener:
     names: Collection[str]
 
     def answers(self, url: str) -> bool:
-        """Return whether requests to this URL come to it. Port 0, which the system chooses, never matches."""
+        """Return whether requests to this URL reach the listener. Port 0, which the system chooses, never matches."""
         parts = urlsplit(url)
         called = (parts.hostname or "").rstrip(".")
         if (parts.port or _PORTS.get(parts.scheme)) != self.port:
@@ -46,7 +46,7 @@ class Listener:
 
 
 def _addresses(host: str) -> frozenset[str]:
-    """Return the addresses of a host that is an address or a loopback name; none of another name."""
+    """Return the addresses of a host that is an address or a loopback name; empty for another name."""
     try:
         return frozenset({str(ipaddress.ip_address(host))})
     except ValueError:
@@ -54,15 +54,15 @@ def _addresses(host: str) -> frozenset[str]:
 
 
 def self_calls(loaded: Loaded, snapshot: Snapshot, host: str | None, port: int | None) -> tuple[Problem, ...]:
-    """Return a problem for each deployment whose address is the gateway's own; `host` and `port` are the command
-    line's, which override the table's."""
+    """Return a problem for each deployment whose address is the gateway's own. `host` and `port` come from the command
+    line and override the configuration."""
     server = loaded.config.server
     listener = Listener(host or server.host, server.port if port is None else port, server.hosts)
     return tuple(dict.fromkeys(_found(loaded, snapshot, listener)))
 
 
 def doubled_port(loaded: Loaded, host: str | None, port: int | None) -> tuple[Problem, ...]:
-    """Return a problem where both listeners have one port; `host` and `port` as for `self_calls`."""
+    """Return a problem if both listeners have the same port; `host` and `port` as for `self_calls`."""
     server = loaded.config.server
     taken = server.port if port is None else port
     if taken != server.admin.port or not taken or not _overlap(host or server.host, server.admin.host):

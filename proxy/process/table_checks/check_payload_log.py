@@ -1,7 +1,7 @@
-"""Warn of a payload log that cannot be written where the table says: its folder does not exist, or it is a folder.
+"""Warns of a payload log that cannot be written to its path: the folder does not exist, or the path is a folder.
 
-A warning, since the folder may be made, or mounted, before the first entry. No message repeats the path, which may come
-from a secret reference.
+It is a warning, because the folder may be created or mounted before the first entry. No message repeats the path, which
+may come from a secret reference.
 """
 
 import os
@@ -11,7 +11,7 @@ from config.problem import Path, Problem
 
 
 def payload_log_warnings(loaded: Loaded) -> tuple[Problem, ...]:
-    """Return a warning where entries of the payload log could not be written now."""
+    """Return a warning if entries of the payload log could not be written now."""
     place = loaded.payloads
     if place is None or place.file is None:
         return ()

@@ -1,4 +1,5 @@
-"""Warn of a Redis that may throw away what is counted in it. Asks it, and so only where somebody checks a table."""
+"""Warns of a Redis that may evict its counters. It queries Redis, and therefore runs only if a configuration is
+checked."""
 
 from collections.abc import Iterator
 
@@ -8,7 +9,7 @@ from proxy.shared_state.redis_eviction import eviction_warning, policy_now
 
 
 def redis_warnings(loaded: LocatedConfig) -> Iterator[Problem]:
-    """Yield what is wrong with the Redis of a table, where that says so at once."""
+    """Yield the problems of the Redis of a configuration, if Redis responds at once."""
     settings = loaded.config.server.shared
     if settings is not None and (policy := policy_now(settings)) is not None:
         path: Path = ("server", "shared", "redis")

@@ -147,15 +147,15 @@ class MessageCalls:
         start = block_start(index, {**_head(call.id, call.name, call.extra), "input": {}})
         return frames + start + self._delta_events(call, delta), index + 1
 
-    def _delta_events(self, call: _Call, delta: ToolCallDelta) -> bytes:
+    def _delta_events(self, tool_call: _Call, delta: ToolCallDelta) -> bytes:
         if not delta.arguments:
             return b""
-        call.deltas.append(delta.arguments)
-        if call.streams:
+        tool_call.deltas.append(delta.arguments)
+        if tool_call.streams:
             return ARGUMENTS % self._block + ascii_json(delta.arguments) + END
-        if not call.begins(delta.arguments):
+        if not tool_call.begins(delta.arguments):
             return b""
-        return ARGUMENTS % self._block + ascii_json(call.arguments) + END
+        return ARGUMENTS % self._block + ascii_json(tool_call.arguments) + END
 
     def literal_writer(self, number: int) -> LiteralWriter | None:
         """Return the writer of events with further arguments of a call; `None` if they are not sent at once."""
@@ -201,9 +201,9 @@ class MessageCalls:
         self._done[number] = None
         self._open = None
 
-    def _whole(self, call: _Call, index: int, finish: str) -> Iterator[bytes]:
-        arguments = call.final_arguments(finish)
-        yield block_start(index, {**_head(call.id, call.name, call.extra), "input": {}})
+    def _whole(self, tool_call: _Call, index: int, finish: str) -> Iterator[bytes]:
+        arguments = tool_call.final_arguments(finish)
+        yield block_start(index, {**_head(tool_call.id, tool_call.name, tool_call.extra), "input": {}})
         if arguments:
             yield ARGUMENTS % index + ascii_json(arguments) + END
         yield block_stop(index)

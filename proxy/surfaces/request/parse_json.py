@@ -28,7 +28,7 @@ _WRAPPING_LISTS = 254 - MAX_DEPTH
 
 _ORJSON_MAX_BYTES = 320 * 1024
 """Size in bytes of the longest body that orjson reads faster than jiter. orjson needs twelve times as many bytes of
-memory, which are mapped anew beyond `c_allocator.LARGE`."""
+memory, which are mapped anew beyond `c_allocator.LARGE_BUFFER`."""
 
 MAX_ELEMENTS = 200_000
 """Objects, lists and commas. Parsing 10 MB of `{}` would take 250 ms and 24 times their size in memory."""

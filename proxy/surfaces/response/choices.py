@@ -85,15 +85,15 @@ def finish_fields(ended: Choice | Chunk, tool_finish: str) -> dict[str, object]:
     return fields
 
 
-def tool_call_json(call: ToolCall) -> dict[str, object]:
+def tool_call_json(tool_call: ToolCall) -> dict[str, object]:
     """Return a complete tool call in OpenAI's form."""
-    arguments_field = "input" if call.kind == "custom" else "arguments"
+    arguments_field = "input" if tool_call.kind == "custom" else "arguments"
     body: dict[str, object] = {
-        "id": call.id,
-        "type": call.kind,
-        call.kind: {"name": call.name, arguments_field: call.arguments},
+        "id": tool_call.id,
+        "type": tool_call.kind,
+        tool_call.kind: {"name": tool_call.name, arguments_field: tool_call.arguments},
     }
-    return {**call.extra, **body} if call.extra else body
+    return {**tool_call.extra, **body} if tool_call.extra else body
 
 
 def delta_json(delta: ToolCallDelta) -> dict[str, object]:

@@ -9,7 +9,7 @@ every problem and its path. Both readers return the same result for each input t
 from collections.abc import Callable, Mapping
 from typing import Final, cast
 
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import PLAIN_ROLES
 from proxy.surfaces.request.chat_messages import MAX_MESSAGES
@@ -31,7 +31,7 @@ _FULL_READER_FIELDS: Final = frozenset(
 """Fields beyond the required ones of an item that the full reader reads or leaves out."""
 
 
-@record
+@frozen
 class CommonInput:
     """The items of an input, each with its type, and `native`, the list of them in OpenAI's form.
 
@@ -129,7 +129,7 @@ def _in_openai_form(item: JsonObject, rule: "_Rule") -> JsonObject | None:
 # Kinds of items -------------------------------------------------------------------------------------------------------
 
 
-@record
+@frozen
 class _Rule:
     """The rule for a kind of items. `texts` returns the number of texts in an item, negative if the item is not a
     common one. `fields` is the number of fields that it checks, and `read` are further fields that the full reader

@@ -151,10 +151,10 @@ class ConversationReader:
         called: JsonObject = {"name": self._name(item), "input": item.get("input")}
         self._add_call(item, {"id": item.get("call_id"), "type": "custom", "custom": called})
 
-    def _add_call(self, item: JsonObject, call: JsonObject) -> None:
+    def _add_call(self, item: JsonObject, tool_call: JsonObject) -> None:
         if extra := item.get("extra_content"):
-            call["extra_content"] = extra
-        self._begin_turn().calls.append(call)
+            tool_call["extra_content"] = extra
+        self._begin_turn().calls.append(tool_call)
 
     def _typed_call(self, item: JsonObject) -> None:
         identity = self._identity(item)

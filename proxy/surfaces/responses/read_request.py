@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from providers.client_extras.proxy_instructions import is_instruction
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import SHORTEST_PROMPTS, Operation, TranslationLosses, deferred_prompt
 from proxy.surfaces.request import pass_through_fields as extras
@@ -125,7 +125,7 @@ def _read_fields(draft: ResponsesDraft) -> None:
             parsed.refuse(name, bad)
 
 
-@record
+@frozen
 class _ReadInput:
     """The request's own items, and the items of the whole conversation in OpenAI's form."""
 

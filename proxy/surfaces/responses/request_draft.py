@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2s
 from typing import Final
 
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import UnifiedRequest
 from proxy.surfaces.request.parse_state import ParsedFields
@@ -94,7 +94,7 @@ class ResponseTerms:
 NO_TERMS = ResponseTerms()
 
 
-@record
+@frozen
 class ResponsesRequest(UnifiedRequest):
     """A unified request from a body of the Responses API."""
 

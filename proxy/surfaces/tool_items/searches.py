@@ -20,7 +20,7 @@ import orjson
 
 from providers.completion import Extras
 from providers.dialects.shared.read_logprobs import objects_in
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.hosted_tools.hosted_tool import is_hosted
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import UnifiedRequest
@@ -39,7 +39,7 @@ _TITLES: Final = ("title", "site_name")
 _ADDRESSES: Final = ("url", "uri", "link")
 
 
-@record
+@frozen
 class WebSearch:
     """A search: its name at the vendor (empty if it has none), its queries, and the address and title of each
     source."""

@@ -15,7 +15,7 @@ import orjson
 
 from providers.dialects.shared.prompt import loaded_tools
 from providers.dialects.shared.read_logprobs import objects_in
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.response.write_sse import utf8_json
 
@@ -28,7 +28,7 @@ def _schema(required: list[JsonValue], **properties: JsonObject) -> JsonObject:
     return {"type": "object", "properties": {**properties}, "required": required, "additionalProperties": False}
 
 
-@record
+@frozen
 class TypedTool:
     """A tool with its own type. `arguments_field` is the field of its call's item that contains the arguments,
     `constants` are additional constant fields of that object, and `defaults` are fields that it must have, with their

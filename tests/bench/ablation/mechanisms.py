@@ -198,13 +198,13 @@ MECHANISMS: Sequence[Mechanism] = (
         "head_lines",
         "lines of response heads cached",
         (
-            "proxy/gateway/client_call.py:answer_lines",
-            "proxy/gateway/client_call.py:_called_lines",
+            "proxy/gateway/gateway_headers.py:answer_lines",
+            "proxy/gateway/gateway_headers.py:_called_lines",
             "proxy/listener/buffered_response.py:_around",
         ),
         (),
         (
-            ("proxy.gateway.client_call:_called_lines", "uncached"),
+            ("proxy.gateway.gateway_headers:_called_lines", "uncached"),
             ("proxy.listener.buffered_response:_around", "uncached"),
             ("proxy.listener.buffered_response:start_line", "uncached"),
         ),
@@ -240,9 +240,9 @@ MECHANISMS: Sequence[Mechanism] = (
     Mechanism(
         "place_at_once",
         "slot of a deployment without waiting",
-        ("proxy/dispatch/running_attempt.py:free_place",),
+        ("proxy/deployment_health/deployment_registry.py:Deployments.take_free",),
         (),
-        (("proxy.dispatch.running_attempt:free_place", "nothing"),),
+        (("proxy.deployment_health.deployment_registry:Deployments.take_free", "nothing"),),
     ),
     Mechanism(
         "allocator",

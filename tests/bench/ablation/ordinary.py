@@ -20,7 +20,7 @@ from proxy.upstream.transport import Take
 
 
 def nothing(*arguments: object, **named: object) -> None:
-    """Return that a fast path does not apply."""
+    """Return `None`: a fast path does not apply."""
 
 
 def never(*arguments: object, **named: object) -> bool:

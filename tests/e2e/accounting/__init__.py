@@ -1,1 +1,2 @@
-"""Limits, budgets and the ledger over real processes: together, killed, without Redis, without a database."""
+"""Limits, budgets and the ledger over real processes: several processes, killed processes, without Redis, without a
+database."""

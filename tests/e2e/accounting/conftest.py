@@ -1,4 +1,4 @@
-"""A client for each test, which leaves no connection behind."""
+"""A client for each test, which leaves no connection open."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -25,7 +25,8 @@ _NUMBERS: Final = itertools.count(1)
 
 
 def table(team: str, server: str = "", workers: int = 0) -> str:
-    """A table before the mock vendor with one team and these lines in its section, and in that of the server."""
+    """Return a configuration of the mock vendor and one team, with these lines in its section and in the section of the
+    server."""
     lines = ["  port: ${PORT}", "  admin:", "    port: ${ADMIN_PORT}", "  drain_grace: 0s", "  watch: false"]
     lines += [f"  {line}" for line in server.splitlines()]
     if workers:
@@ -48,15 +49,15 @@ teams:
 
 
 def asking(name: str, model: str = "mock/echo", stream: bool = False) -> bytes:
-    """A request's bytes, under a name that its row in the ledger has too."""
+    """Return a request's bytes. Its name is also in its row of the ledger."""
     body: JsonObject = {"model": model, "prompt": "hi", "max_tokens": 4, "stream": stream}
     return request("POST", "/v1/completions", body, {"Authorization": f"Bearer {KEY}", "X-Request-Id": name})
 
 
 @dataclass(slots=True, eq=False)
 class Client:
-    """What clients sent and got. `answers` has the status of each request whose answer came whole; `took` are the
-    seconds of those, `at` the times when they came."""
+    """The requests and responses of clients. `answers` has the status of each request with a complete response, `took`
+    the seconds of each, `at` the times of their arrival."""
 
     answers: dict[str, int] = field(default_factory=dict)
     took: dict[str, float] = field(default_factory=dict)
@@ -70,7 +71,7 @@ class Client:
 
     @property
     def names(self) -> Counter[str]:
-        """Each request that was answered, once."""
+        """Return each request that got a response, once."""
         return Counter(list(self.answers))
 
     async def ask(self, gateway: RunningGateway, count: int = 1, model: str = "mock/echo") -> Counter[int]:
@@ -100,8 +101,8 @@ class Client:
         return client
 
     async def load(self, gateway: RunningGateway, seconds: float, rate: float, connections: int = 8) -> None:
-        """Send requests at this rate, in turns over connections, whatever becomes of them; those on which nothing came
-        back are opened again."""
+        """Send requests at this rate, alternately over connections, whether or not they succeed. A connection without a
+        response is opened again."""
         loop = asyncio.get_running_loop()
         begin = loop.time()
 
@@ -145,7 +146,8 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What a ledger holds: how often each request, their statuses, and the spending of the team's budget."""
+    """The contents of a ledger: how often each request occurs, their statuses, and the spending of the team's
+    budget."""
 
     requests: Counter[str]
     statuses: Mapping[str, int]
@@ -160,7 +162,7 @@ class Rows:
 
 
 def sqlite_rows(file: Path) -> Rows:
-    """The rows of a SQLite ledger."""
+    """Return the rows of a SQLite ledger."""
     with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as link:
         found = link.execute("SELECT request_id, status FROM request").fetchall()
         spent = link.execute(
@@ -170,7 +172,7 @@ def sqlite_rows(file: Path) -> Rows:
 
 
 def postgres_rows(url: str) -> Rows:
-    """The rows of a ledger in PostgreSQL."""
+    """Return the rows of a ledger in PostgreSQL."""
     import psycopg
 
     with psycopg.connect(url) as link:
@@ -184,7 +186,7 @@ def postgres_rows(url: str) -> Rows:
 
 @contextmanager
 def killed_at_end(made: RunningGateway) -> Iterator[RunningGateway]:
-    """A process that the block may end in its own way."""
+    """Kill a process at the end, unless the block has ended it."""
     try:
         yield made
     finally:
@@ -196,7 +198,7 @@ def killed_at_end(made: RunningGateway) -> Iterator[RunningGateway]:
 async def started(
     text: str, folder: Path, environment: Mapping[str, str] | None = None
 ) -> AsyncIterator[RunningGateway]:
-    """A gateway that is ready and may be killed, with its files in a folder that may have been another's before."""
+    """Run a gateway that is ready and may be killed. Its folder may have belonged to an earlier gateway."""
     with killed_at_end(start_gateway(text, folder, environment or {})) as made:
         await until_ready(made)
         yield made

@@ -1,4 +1,4 @@
-"""Redis, PostgreSQL or the disk are away: requests are answered, limits stay closed, and nothing is lost."""
+"""Redis, PostgreSQL or the disk are unavailable: requests are served, limits stay closed, and no row is lost."""
 
 import sqlite3
 from contextlib import closing
@@ -20,7 +20,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (65536, resource.RLIM_INFINITY))
 
 
 async def alone(gateway: RunningGateway, value: float) -> None:
-    """Wait until the gateway says whether it counts by itself."""
+    """Wait until the gateway's state of counting by itself has this value."""
     while (await gateway.metrics())["dragoman_limits_alone"] != value:
         pass
 
@@ -64,7 +64,7 @@ async def test_keys_that_another_program_wrote_are_said_shown_and_replaced(tmp_p
             assert await client.ask(gateway, 40) == {200: 40}
             await alone(gateway, 0)
             assert await gateway.stop() == 0
-    # Each worker says of what it found first, once a minute.
+    # Each worker logs its first finding, once a minute.
     assert 1 <= gateway.messages().count("limits: Redis holds foreign data in place of '") <= 2
 
 
@@ -128,7 +128,7 @@ async def test_other_limits_reach_every_process_by_a_reload(tmp_path: Path, clie
     async with started(table("limits: {requests_per_minute: 600}", "", workers), tmp_path) as gateway:
         assert await client.ask(gateway, 20) == {200: 20}
         await gateway.reload(table("limits: {requests_per_minute: 10}", "", workers))
-        # Between workers, what was used before counts by the new rate, and each may hold a few units.
+        # Between workers, earlier use counts at the new rate, and each worker may hold a few units.
         assert (await client.ask(gateway, 30))[429] >= (30 - 10 - 3 * workers if workers else 30)
         await gateway.reload(table("limits: {requests_per_minute: 6000}", "", workers))
         assert await client.ask(gateway, 30) == {200: 30}

@@ -1,4 +1,5 @@
-"""Processes that are killed or stopped under load: no row older than a tick is lost, none is doubled, budgets hold."""
+"""Processes that are killed or stopped under load: no row older than a tick is lost, no row is doubled, budgets
+hold."""
 
 import asyncio
 import os
@@ -15,10 +16,10 @@ from tests.support.waiting import until
 
 TICK = 0.1
 WRITING = 0.2
-"""Seconds for a write that a busy machine delays."""
+"""Seconds that a write may take on a busy machine."""
 
 LAPSE = 9.0
-"""Seconds, before those after which the places of who is not heard of lapse."""
+"""Seconds, less than the time after which the slots of a silent process lapse."""
 
 BUDGET = "budget: {usd: 0.01, per: day}"
 PASSES = 500
@@ -26,7 +27,7 @@ PASSES = 500
 
 
 def nothing_is_lost(client: Client, rows: Rows, cut: float) -> None:
-    """Assert that there is one row for each answer but for those of the last moment before the kill."""
+    """Assert that there is one row for each response, except for responses of the last moment before the kill."""
     assert rows.doubled == []
     assert [name for name in rows.lacks(client.answers) if client.at[name] < cut - TICK - WRITING] == []
     assert {name: client.answers.get(name, status) for name, status in rows.statuses.items()} == rows.statuses
@@ -35,7 +36,7 @@ def nothing_is_lost(client: Client, rows: Rows, cut: float) -> None:
 
 
 async def killed(gateway: RunningGateway, processes: Mapping[str, list[int]], victims: str) -> float:
-    """Kill some processes at once and return when."""
+    """Kill some processes at once and return the time."""
     cut = asyncio.get_running_loop().time()
     for process in processes[victims]:
         os.kill(process, signal.SIGKILL)
@@ -82,7 +83,7 @@ async def test_rows_and_budget_after_a_kill_under_load(tmp_path: Path, client: C
 async def test_a_spent_budget_stays_so_after_everything_was_killed(tmp_path: Path, client: Client) -> None:
     text = table(BUDGET)
     async with started(text, tmp_path) as gateway:
-        # What has just been loaded may count twice for a moment, so that one or two may be refused too early.
+        # For a moment, loaded rows may count twice, so one or two requests may be refused too early.
         await client.load(gateway, 5, 200)
         assert PASSES - 2 <= client.statuses[200] <= PASSES
         await until(lambda: sqlite_rows(tmp_path / "ledger.db").spent[0] == client.statuses[200])
@@ -90,7 +91,7 @@ async def test_a_spent_budget_stays_so_after_everything_was_killed(tmp_path: Pat
         await ended(gateway)
     async with started(table(BUDGET, "ledger: {unread: reject}"), tmp_path) as gateway:
         while (status := await client.ask(gateway)) != {429: 1}:
-            # Nobody has read yet what was spent, or it was not all of the budget.
+            # Either no process has read the spending yet, or it was not the complete budget.
             assert status == {503: 1} or client.statuses[200] <= PASSES
         assert await client.ask(gateway, 4) == {429: 4}
         assert await gateway.stop() == 0
@@ -140,5 +141,5 @@ async def test_a_killed_workers_places_are_free_elsewhere_before_they_lapse(tmp_
             async with asyncio.timeout(LAPSE):
                 for process in victims:
                     os.kill(process, signal.SIGKILL)
-                while await client.ask(two) != {200: 1}:  # noqa: ASYNC110 - no one tells of it
+                while await client.ask(two) != {200: 1}:  # noqa: ASYNC110 - no event
                     await asyncio.sleep(0.05)

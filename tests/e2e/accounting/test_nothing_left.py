@@ -1,4 +1,4 @@
-"""After the gateway's end there is no thread, no task and no process of limits and ledger, and while it runs none too
+"""After the gateway's end, no thread, task or process of limits and ledger remains, and while it runs there are not too
 many."""
 
 import asyncio
@@ -31,7 +31,7 @@ teams:
 
 
 def name(pid: int) -> str:
-    """The name of a process; empty once it is gone."""
+    """Return the name of a process. Return an empty text if it is gone."""
     try:
         return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
     except (FileNotFoundError, ProcessLookupError):
@@ -39,7 +39,7 @@ def name(pid: int) -> str:
 
 
 def loaders() -> list[int]:
-    """The processes of this one that load a ledger."""
+    """Return the child processes of this process that load a ledger."""
     own = family(processes().values(), os.getpid())
     return [each.pid for each in own if name(each.pid) == "dragoman-ledger"]
 
@@ -49,7 +49,7 @@ def names() -> list[str]:
 
 
 async def served(folder: Path, lines: str) -> None:
-    """Serve requests with limits, a budget and a ledger, and assert that nothing of it is left."""
+    """Serve requests with limits, a budget and a ledger, and assert that none of their resources is left."""
     threads, tasks = names(), len(asyncio.all_tasks())
     data = request(
         "POST",

@@ -1,4 +1,4 @@
-"""Processes of one gateway, and gateways of one Redis and one PostgreSQL, hold one limit and write one ledger."""
+"""Processes of one gateway, and gateways with one Redis and one PostgreSQL, hold one limit and write one ledger."""
 
 import asyncio
 from collections import Counter
@@ -20,7 +20,7 @@ from tests.support.redis import real_redis
 PER_SECOND = 200
 
 ALONE = "does not answer; continuing with this process's share"
-"""What a gateway says that goes on with its share, which is set aside for it by whoever counts for the others."""
+"""The log message of a gateway that continues with its own share, which the coordinator reserves for it."""
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -42,7 +42,7 @@ async def test_what_is_below_the_limit_passes_what_is_above_does_not_and_each_ha
 
 
 async def places(gateway: RunningGateway, count: int) -> Counter[int]:
-    """The statuses of so many slow streams at once, which then are left."""
+    """Return the statuses of `count` concurrent slow streams, which are then abandoned."""
     body: JsonObject = {"model": "mock/hang-1", "prompt": "hi", "max_tokens": 4, "stream": True}
     data = request("POST", "/v1/completions", body, {"Authorization": f"Bearer {KEY}"})
     async with AsyncExitStack() as stack:
@@ -56,18 +56,18 @@ async def places(gateway: RunningGateway, count: int) -> Counter[int]:
 async def test_places_are_held_together_and_come_back(tmp_path: Path, workers: int) -> None:
     async with running_gateway(table("limits: {concurrent: 6}", "", workers), tmp_path) as gateway:
         assert await places(gateway, 20) == {200: 6, 429: 14}
-        while (await places(gateway, 6))[200] < 6:  # noqa: ASYNC110 - no one tells of it
+        while (await places(gateway, 6))[200] < 6:  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.05)
 
 
 async def together(client: Client, folder: Path, gateways: int, seconds: float) -> None:
-    """Assert that so many gateways of two workers hold one limit within 2 % at 1.5 times of it, and write each row.
+    """Assert that `gateways` gateways of two workers hold one limit within 2 % at 1.5 times of it, and write each row.
 
     On a busy machine a gateway may receive no reply for a while. It then takes at most SILENCE_LIMIT of the limit
     before the others can notice. Units leased by a process that does not run lapse after HOLD_SECONDS, and are lost.
 
-    What passed is counted from the beginning to the last that did. In a part of that time more may pass: what a client
-    that was held up did not ask for before, and what was granted before and read late. Being late only adds time.
+    Passed requests are counted from the beginning to the last one. In a part of that time more may pass: requests that
+    a delayed client sends late, and units that were granted earlier and read late. Delays only add time.
     """
     limit = f"limits: {{requests_per_second: {PER_SECOND}}}"
     loop = asyncio.get_running_loop()

@@ -1,1 +1,1 @@
-"""Agent frameworks, unmodified, in front of vendors that check what the real ones check."""
+"""Agent frameworks, unmodified, in front of fake vendors with the checks of the real ones."""

@@ -1,4 +1,5 @@
-"""The agent that the fake vendors play: it thinks at each turn, calls tools in four turns, and answers in the fifth."""
+"""The agent that the fake vendors play: it reasons at each turn, calls tools in four turns, and responds in the
+fifth."""
 
 import base64
 from abc import ABC, abstractmethod
@@ -19,7 +20,7 @@ TRIP: JsonObject = {
     "stay": {"kind": "hotel", "stars": 4},
     "budget": 900.5,
 }
-"""An answer to the structured scenario of `driver.py`."""
+"""A response to the structured scenario of `driver.py`."""
 
 CALLS = [
     ["weather", "Paris"],
@@ -36,12 +37,12 @@ TURNS = 5
 
 
 class Broken(Exception):
-    """The conversation breaks a rule; the text is the vendor's."""
+    """An error in the conversation. The text is the vendor's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What the agent does in a turn: its number, its thought, and its calls or its text."""
+    """The agent's move in a turn: its number, its reasoning, and its calls or its text."""
 
     number: int
     thought: str
@@ -50,22 +51,22 @@ class Move:
 
     @property
     def signature(self) -> str:
-        """The signature of the thought, in base64."""
+        """Return the signature of the reasoning, in base64."""
         return base64.b64encode(f"signed:{self.number}:{self.thought}".encode()).decode()
 
 
 @dataclass(frozen=True, slots=True)
 class AgentPlan:
-    """An agent's moves, in order. `tools` are those that it may call, None for any; where a request offers others, the
-    agent gives a `Trip` by the first of them. `untooled` is what it says to a request without tools, None for its
-    move."""
+    """An agent's moves, in order. `tools` are the tools that it may call, `None` for any. If a request offers other
+    tools, the agent gives a `Trip` by the first of them. `untooled` is its text for a request without tools, `None` for
+    its move."""
 
     moves: tuple[Move, ...]
     tools: frozenset[str] | None = None
     untooled: str | None = orjson.dumps(TRIP).decode()
 
     def after(self, results: int) -> Move:
-        """Return the move when the results of that many calls have been seen. Raises Broken where none comes then."""
+        """Return the move after the results of that many calls. Raise Broken if there is none."""
         seen = 0
         for move in self.moves:
             if seen == results:
@@ -74,7 +75,7 @@ class AgentPlan:
         raise Broken(f"{results} results of calls do not end a turn")
 
     def is_own(self, tool: JsonObject) -> bool:
-        """Return whether a tool is not of the agent's task."""
+        """Return whether a tool does not belong to the agent's task."""
         return self.tools is not None and tool.get("name") not in self.tools
 
 
@@ -87,7 +88,7 @@ class MovesInTurn(AgentPlan):
 
     @override
     def after(self, results: int) -> Move:
-        """Return the next move. Raises Broken if none is left."""
+        """Return the next move. Raise Broken if none is left."""
         if (number := next(self._numbers)) >= len(self.moves):
             raise Broken("the last move is made")
         return self.moves[number]
@@ -110,7 +111,7 @@ WEATHER = AgentPlan(_moves(), frozenset({"weather", "compare"}))
 
 @dataclass(slots=True)
 class Wire:
-    """What one vendor was asked: the thinking that each turn asked for, and what it refused."""
+    """The requests to one vendor: the reasoning setting of each turn, and the requests that it refused."""
 
     thinking: list[bool] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
@@ -124,7 +125,7 @@ class StrictVendor(ABC):
         self._plan = plan
 
     def play(self, received: Received) -> Script:
-        """Return the answer to one call."""
+        """Return the response to one call."""
         try:
             return self._answer(received, object_of(orjson.loads(received.body)))
         except Broken as error:
@@ -133,11 +134,11 @@ class StrictVendor(ABC):
 
     @abstractmethod
     def _answer(self, received: Received, body: JsonObject) -> Script:
-        """Return the answer to one call. Raises Broken where the vendor would answer 400."""
+        """Return the response to one call. Raise Broken if the vendor would return 400."""
 
     @abstractmethod
     def _refusal(self, message: str) -> Script:
-        """Return the vendor's answer to a conversation that breaks a rule."""
+        """Return the vendor's response to an invalid conversation."""
 
 
 class StrictOpenAI(StrictVendor):
@@ -158,7 +159,8 @@ def object_of(value: JsonValue) -> JsonObject:
 
 
 def refused_keyword(schema: JsonValue, refused: frozenset[str]) -> str | None:
-    """Return the first keyword of a schema that a vendor refuses, or a place where it must be closed and is not."""
+    """Return the first keyword of a schema that a vendor refuses, or the position of an object that must be closed and
+    is not."""
     pending = [schema]
     while pending:
         node = pending.pop()
@@ -171,7 +173,7 @@ def refused_keyword(schema: JsonValue, refused: frozenset[str]) -> str | None:
         if node.get("type") == "object" and node.get("additionalProperties") is not False:
             return "an open object"
         for name, value in node.items():
-            # The names of properties and definitions are no keywords.
+            # The names of properties and definitions are not keywords.
             pending += value.values() if name in ("properties", "$defs") and isinstance(value, dict) else [value]
     return None
 

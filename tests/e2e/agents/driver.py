@@ -1,11 +1,10 @@
-"""A process that runs agent frameworks: a JSON line in, the agent run, a JSON line out with what came of it.
+"""A process that runs agent frameworks: it reads a JSON line, runs the agent, and writes a JSON line with the result.
 
     PYTHONPATH=DIRECTORY python -S -m tests.e2e.agents.driver
 
-Imports nothing but the standard library, pydantic and the frameworks that it is asked for. An order has `framework`,
-`url` (with `/v1`), `model`, `stream` and `scenario`: `tools`, in which the agent has two tools and thinks, or
-`structured`, in which it must give a `Trip`. The answer has `output`, the `calls` of tools in order, and `error`, one
-of which is null.
+It imports only the standard library, pydantic and the ordered frameworks. An order has `framework`, `url` (with `/v1`),
+`model`, `stream` and `scenario`: `tools`, in which the agent has two tools and reasons, or `structured`, in which it
+must give a `Trip`. The result has `output`, the `calls` of tools in order, and `error`, one of which is null.
 """
 
 import asyncio
@@ -25,7 +24,8 @@ from tests.e2e.agents.task import CALLS, EFFORT, KEY, QUESTION, Order, Trip
 
 
 async def pydantic_ai(order: Order) -> object:
-    """Run `pydantic_ai.Agent` over chat completions; structured by its own tool, streamed by the vendor's schema."""
+    """Run `pydantic_ai.Agent` over chat completions. Non-streaming structured output uses its own tool, streamed output
+    the vendor's schema."""
     from pydantic_ai.models.openai import (  # type: ignore[import-not-found]
         OpenAIChatModel,
         OpenAIChatModelSettings,
@@ -56,7 +56,7 @@ async def openai_agents(order: Order) -> object:
 
 
 async def instructor(order: Order) -> object:
-    """Run instructor, whose structured outputs are calls of a tool, or with `stream` the vendor's schema."""
+    """Run instructor. Its structured outputs are calls of a tool, or with `stream` the vendor's schema."""
     from instructor import Mode, from_openai  # type: ignore[import-not-found]
     from openai import AsyncOpenAI  # type: ignore[import-not-found]
 
@@ -69,7 +69,8 @@ async def instructor(order: Order) -> object:
 
 
 async def instructor_forced(order: Order) -> object:
-    """Run instructor with a call that it forces, by the API whose mode `scenario` names; with `stream` as it comes."""
+    """Run instructor with a call that it forces, by the API whose mode `scenario` names. With `stream`, read the output
+    in parts."""
     from instructor import Mode, from_anthropic, from_openai
 
     if order["scenario"] == "messages":
@@ -100,7 +101,7 @@ FRAMEWORKS: Mapping[str, Callable[[Order], Any]] = {
 
 
 async def run(order: Order) -> dict[str, object]:
-    """Carry out one order; what the framework raises is its answer."""
+    """Carry out one order. An exception of the framework is its result."""
     CALLS.clear()
     try:
         output = await asyncio.wait_for(FRAMEWORKS[order["framework"]](order), 60)

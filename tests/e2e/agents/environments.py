@@ -41,8 +41,8 @@ REQUIREMENTS: Mapping[str, tuple[str, ...]] = {
     "instructor": ("instructor==1.17.0", "anthropic==2.12.0"),
     "smolagents": ("smolagents==1.26.0", "openai==3.54.0"),
 }
-"""What is installed together: instructor wants another jiter than the openai of the others, llama-index an older
-openai, smolagents no framework of the others."""
+"""Distributions that are installed together. instructor needs another jiter than the openai of the others, llama-index
+an older openai, and smolagents no framework of the others."""
 
 FRAMEWORKS: Mapping[str, str] = {
     "pydantic_ai": "agents",
@@ -76,7 +76,7 @@ def sdk_process(name: str) -> LineProcess:
 
 
 class NodeProcess:
-    """A driver in Node.js that answers line by line."""
+    """A driver in Node.js that returns one line for each line."""
 
     def __init__(self, driver: str, *arguments: str, folder: Path = NODE) -> None:
         self._process = subprocess.Popen(
@@ -89,7 +89,7 @@ class NodeProcess:
         )
 
     def exchange(self, line: str) -> str:
-        """Return the answer to a line."""
+        """Return the response to a line."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(line + "\n")
@@ -103,9 +103,10 @@ class NodeProcess:
 
 
 def install_packages(folder: Path) -> Path:
-    """Install what the lock file of a folder lists if it is absent; return where it is, beside the folder's modules.
+    """Install the packages of a folder's lock file if they are absent. Return their directory, beside the folder's
+    modules.
 
-    Packages run no scripts of theirs. Raises RuntimeError with npm's output when it fails.
+    Packages run no install scripts. Raise RuntimeError with npm's output if the installation fails.
     """
     files = sorted(path for path in folder.iterdir() if path.suffix in (".json", ".mjs"))
     digest = hashlib.sha256(b"".join([path.read_bytes() for path in files])).hexdigest()[:16]

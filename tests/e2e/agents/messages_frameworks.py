@@ -10,7 +10,8 @@ MOST = 8192
 
 
 async def pydantic_ai_anthropic(order: Order) -> object:
-    """Run `pydantic_ai.Agent` over Messages; structured by its own tool, for it takes schemas to models' own names."""
+    """Run `pydantic_ai.Agent` over Messages. Structured output uses its own tool, because it uses schemas only for
+    models with known names."""
     from anthropic import AsyncAnthropic
     from pydantic_ai.models.anthropic import (  # type: ignore[import-not-found]
         AnthropicModel,

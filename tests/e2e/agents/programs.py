@@ -1,7 +1,7 @@
-"""Claude Code and Codex CLI, unmodified, in one session without a person: a prompt in, the files of a folder changed.
+"""Claude Code and Codex CLI, unmodified, in one non-interactive session: a prompt changes the files of a folder.
 
-Both see a home folder of their own, no variable of this process but PATH, and no address but the gateway's. What else
-they would do over the network is turned off by the variables and settings here.
+Both get a home folder of their own, no variable of this process but PATH, and no address but the gateway's. The
+variables and settings here turn off their other network traffic.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _PATIENCE = 90.0
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session that ended: its exit status, the lines of JSON that it printed, and everything it said."""
+    """A session that ended: its exit status, its lines of JSON, and its complete output."""
 
     status: int
     lines: Sequence[JsonObject]
@@ -44,12 +44,12 @@ class Session:
 async def claude_code(
     gateway: str, model: str, prompt: str, folder: Path, variables: Mapping[str, str] | None = None
 ) -> Session:
-    """Run Claude Code in `folder`. The only line of a session is its result."""
+    """Run Claude Code in `folder`. The session prints one line, its result."""
     home = folder.parent / f"{folder.name}-home"
     home.mkdir()
     chosen = variables or {"ANTHROPIC_AUTH_TOKEN": "sk-of-the-team", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
     environment = {"HOME": str(home), "ANTHROPIC_BASE_URL": gateway, "ANTHROPIC_MODEL": model, **chosen}
-    # As root it works without asking in a sandbox only.
+    # As root it works without confirmation only in a sandbox.
     environment["IS_SANDBOX"] = "1"
     return await _run(
         [_CLAUDE, "-p", prompt, "--output-format", "json", "--dangerously-skip-permissions"], folder, environment
@@ -57,7 +57,7 @@ async def claude_code(
 
 
 async def codex(gateway: str, model: str, prompt: str, folder: Path, settings: str = "") -> Session:
-    """Run Codex CLI in `folder`, with more lines of settings. The lines of a session are its events."""
+    """Run Codex CLI in `folder`, with more lines of settings. The session's lines are its events."""
     home = folder.parent / f"{folder.name}-home"
     home.mkdir()
     chosen = SETTINGS.replace("{url}", gateway).replace("{model}", orjson.dumps(model).decode())
@@ -82,7 +82,7 @@ async def _run(command: Sequence[str], folder: Path, environment: Mapping[str, s
         out, err = await asyncio.wait_for(process.communicate(), _PATIENCE)
     finally:
         if process.returncode is None:
-            # The program itself is a child of the one that was started.
+            # The program itself is a child of the started process.
             os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
     output = (out + err).decode(errors="replace")

@@ -7,7 +7,8 @@ from tests.e2e.agents.task import EFFORT, KEY, QUESTION, Order, Trip
 
 
 async def pydantic_ai_responses(order: Order) -> object:
-    """Run `pydantic_ai.Agent` over Responses; structured by its own tool, streamed by the vendor's schema."""
+    """Run `pydantic_ai.Agent` over Responses. Non-streaming structured output uses its own tool, streamed output the
+    vendor's schema."""
     from pydantic_ai.models.openai import (  # type: ignore[import-not-found]
         OpenAIResponsesModel,
         OpenAIResponsesModelSettings,
@@ -20,14 +21,15 @@ async def pydantic_ai_responses(order: Order) -> object:
 
 
 async def langgraph_responses(order: Order) -> object:
-    """Run LangChain's agent with `ChatOpenAI` over Responses; whole, the gateway keeps the conversation."""
+    """Run LangChain's agent with `ChatOpenAI` over Responses. Without streaming, the gateway stores the
+    conversation."""
     from langchain_openai import ChatOpenAI  # type: ignore[import-not-found]
 
     settings: dict[str, Any] = {"base_url": order["url"], "api_key": KEY, "max_retries": 0, "use_responses_api": True}
     if order["scenario"] == "structured":
         model = ChatOpenAI(model=order["model"], streaming=order["stream"], **settings)
         return await model.with_structured_output(Trip).ainvoke(QUESTION)
-    # Without the conversation being kept, what was thought comes back sealed.
+    # If the conversation is not stored, the reasoning comes back encrypted.
     kept = {"include": ["reasoning.encrypted_content"]} if order["stream"] else {"use_previous_response_id": True}
     reasoning = {"effort": EFFORT, "summary": "detailed"}
     model = ChatOpenAI(model=order["model"], streaming=order["stream"], reasoning=reasoning, **kept, **settings)
@@ -35,7 +37,7 @@ async def langgraph_responses(order: Order) -> object:
 
 
 async def openai_agents_default(order: Order) -> object:
-    """Run OpenAI's agents as they come: over Responses, and by the model's name alone."""
+    """Run OpenAI's agents with their defaults: over Responses, and by the model's name alone."""
     from agents import OpenAIResponsesModel  # type: ignore[import-not-found]
 
     return await run_openai_agents(order, OpenAIResponsesModel, {"effort": EFFORT, "summary": "detailed"})

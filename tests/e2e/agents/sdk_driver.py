@@ -1,18 +1,19 @@
-"""A process that runs SDKs: a JSON line in, one SDK called, a JSON line out.
+"""A process that runs SDKs: it reads a JSON line, calls one SDK, and writes a JSON line.
 
     PYTHONPATH=DIRECTORY python -S -m tests.e2e.agents.sdk_driver
 
-Imports nothing but the standard library and the SDKs. An order has a `scenario`, a `client`, the gateway's `url`
-(without `/v1`) and a `model`, and may have `headers` of its requests:
+It imports only the standard library and the SDKs. An order has a `scenario`, a `client`, the gateway's `url` (without
+`/v1`) and a `model`, and may have `headers` of its requests:
 
-- `talk`: the client sends `prompt` with a tool and answers its calls until there are none; `stream` says how, `stored`
-  whether the gateway keeps the conversation. The answer has `turns`: `thought`, `text`, `calls`, `finish`, `usage`.
-- `embed` and `moderate`: the answer's `result` is that for `texts`; `count`: for `prompt`.
-- `keep`: an answer is made, retrieved, its input listed, and deleted; the `result` has what was seen.
-- `media`: a sound is transcribed, a text spoken, and a picture made; the `result` has the three answers.
+- `talk`: the client sends `prompt` with a tool, and returns the results of calls until the model makes no call;
+  `stream` selects streaming, `stored` stores the conversation in the gateway. The result has `turns`: `thought`,
+  `text`, `calls`, `finish`, `usage`.
+- `embed` and `moderate`: the `result` is for `texts`; `count`: for `prompt`.
+- `keep`: a response is made, retrieved, its input listed, and deleted; the `result` has all of these.
+- `media`: a sound is transcribed, a text spoken, and a picture made; the `result` has the three responses.
 - `models`: the `result` is the ids of the models in the Messages API's list.
 
-`error` is None, or has the `kind`, the `status` and the `message` of what was raised.
+`error` is `None`, or has the `kind`, the `status` and the `message` of the exception.
 """
 
 import json
@@ -33,7 +34,7 @@ def lookup(given: Mapping[str, str]) -> str:
     return f"{given['word']} has {len(given['word'])} letters"
 
 
-def openai(order: Order) -> Any:  # noqa: ANN401 - of an SDK that is not installed where this is checked
+def openai(order: Order) -> Any:  # noqa: ANN401 - the SDK is not installed
     from openai import OpenAI  # type: ignore[import-not-found]
 
     return OpenAI(base_url=f"{order['url']}/v1", api_key=KEY, max_retries=0, default_headers=order.get("headers"))
@@ -171,7 +172,7 @@ def _embed_haystack(order: Order) -> object:
 
 
 def _talk_llama_index(order: Order, turns: Turns) -> None:
-    """One turn over Responses; llama-index asks for nothing more than text."""
+    """Run one turn over Responses. llama-index requests only text."""
     from llama_index.core.llms import ChatMessage  # type: ignore[import-not-found]
     from llama_index.llms.openai import OpenAIResponses  # type: ignore[import-not-found]
 
@@ -184,7 +185,7 @@ def _talk_llama_index(order: Order, turns: Turns) -> None:
 
 
 def _talk_haystack(order: Order, turns: Turns) -> None:
-    """One turn over Responses."""
+    """Run one turn over Responses."""
     from haystack.components.generators.chat import OpenAIResponsesChatGenerator  # type: ignore[import-not-found]
     from haystack.dataclasses import ChatMessage  # type: ignore[import-not-found]
     from haystack.utils import Secret
@@ -197,7 +198,7 @@ def _talk_haystack(order: Order, turns: Turns) -> None:
 
 
 def _ignored(chunk: object) -> None:
-    """Take a piece of a stream, whose whole is what counts."""
+    """Ignore a chunk. Only the complete response counts."""
 
 
 TALKS: Mapping[str, Callable[[Order, Turns], None]] = {
@@ -260,7 +261,7 @@ SCENARIOS: Mapping[str, Callable[[Order], object]] = {
 
 
 def run(order: Order) -> dict[str, object]:
-    """Carry out one order; what the SDK raises is its answer."""
+    """Carry out one order. An exception of the SDK is its result."""
     turns: Turns = []
     try:
         if order["scenario"] == "talk":

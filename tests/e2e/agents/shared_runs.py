@@ -1,4 +1,4 @@
-"""How a framework carries out an order, whichever API its model speaks."""
+"""How a framework carries out an order, for every API of its model."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,8 @@ from tests.e2e.agents.task import INSTRUCTIONS, KEY, QUESTION, TASK, Foreign, Or
 
 
 async def run_pydantic_ai(order: Order, model: Foreign, settings: Foreign, by_schema: bool = True) -> object:
-    """Run `pydantic_ai.Agent`; structured by its own tool, and, where it is streamed, `by_schema` of the vendor."""
+    """Run `pydantic_ai.Agent`. Structured output uses its own tool, or the vendor's schema if it is streamed and
+    `by_schema`."""
     from pydantic_ai import Agent, NativeOutput  # type: ignore[import-not-found]
 
     if order["scenario"] == "structured":

@@ -1,7 +1,7 @@
 """smolagents over chat completions, as `driver.py` runs it.
 
-Its agents keep calls and results as text in the conversation. `ToolCallingAgent` demands a call in each step, and ends
-by the tool `final_answer`; `CodeAgent` has no tools, writes Python, and stops where the code ends.
+Its agents write calls and results as text into the conversation. `ToolCallingAgent` requires a call in each step, and
+ends with the tool `final_answer`. `CodeAgent` has no tools, writes Python, and stops at the end of the code.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ async def smolagents(order: Order) -> object:
         model_id=order["model"], api_base=order["url"], api_key=KEY, client_kwargs={"max_retries": 0}
     )
     kind = ToolCallingAgent if order["scenario"] == "tools" else CodeAgent
-    # It writes what is streamed to the console at any level; the driver's own answers go there.
+    # It writes streamed text to the console at any level, and the driver's own responses go there.
     logger = AgentLogger(LogLevel.OFF, Console(file=io.StringIO()))
     agent = kind(tools=_tools(), model=model, max_steps=6, stream_outputs=order["stream"], logger=logger)
     return await asyncio.to_thread(agent.run, TASK)

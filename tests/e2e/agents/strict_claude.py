@@ -1,7 +1,7 @@
-"""Anthropic's Messages and Bedrock's Converse, which check an agent's conversation as the real ones do.
+"""Anthropic's Messages and Bedrock's Converse, with the real vendors' checks of an agent's conversation.
 
-Sources: platform.claude.com `api/errors`, "Extended thinking" and "Structured outputs"; botocore
-1.44.5 `bedrock-runtime`, November 2026.
+Sources: platform.claude.com `api/errors`, "Extended thinking" and "Structured outputs"; botocore 1.44.5
+`bedrock-runtime`, November 2026.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from tests.providers.dialects.bedrock.fake_server import MEDIA, frame
 from tests.support.http_scripts import body_answer, json_answer, sse_answer
 from tests.support.vendor_script import Received, Script
 
-# Anthropic ------------------------------------------------------------------------------------------------------------
+# Anthropic -----------------------------------------------------------------------------------------------------------
 
 
 class Anthropic(StrictVendor):
@@ -103,7 +103,7 @@ class Anthropic(StrictVendor):
 
 
 class AdaptiveAnthropic(Anthropic):
-    """The same of a newer model: it chooses how long it thinks, and the system may speak between turns."""
+    """The same of a newer model: it chooses its amount of reasoning, and system messages may stand between turns."""
 
     _thinking_types = frozenset({"adaptive"})
 
@@ -113,7 +113,7 @@ class AdaptiveAnthropic(Anthropic):
 
 
 def _check_claude_turns(turns: list[JsonObject], thinking: bool, plan: AgentPlan) -> int:
-    """Return the number of results. Raises Broken where the API would answer 400."""
+    """Return the number of results. Raise Broken if the API would return 400."""
     pending: set[str] = set()
     results = 0
     for number, turn in enumerate(turns):
@@ -177,7 +177,7 @@ def _claude_parts(message: JsonObject) -> Iterator[JsonObject]:
     yield {"type": "message_stop"}
 
 
-# Bedrock --------------------------------------------------------------------------------------------------------------
+# Bedrock -------------------------------------------------------------------------------------------------------------
 
 
 class Bedrock(StrictVendor):

@@ -1,5 +1,5 @@
-"""Gemini, which checks the thought signatures of an agent's calls. Its streams end as those of Gemini 3 do: with a part
-that holds the signature of the text and nothing else, in the event that has the sources of the text.
+"""Gemini, which checks the thought signatures of an agent's calls. Its streams end like the streams of Gemini 3: with a
+part that contains only the signature of the text, in the event that has the sources of the text.
 
 Source: ai.google.dev "Thought signatures" and "Grounding with Google Search", November 2026.
 """
@@ -22,11 +22,12 @@ from tests.e2e.agents.agent_plan import (
 from tests.support.http_scripts import json_answer, sse_answer
 from tests.support.vendor_script import Received, Script
 
-# Gemini ---------------------------------------------------------------------------------------------------------------
+# Gemini --------------------------------------------------------------------------------------------------------------
 
 
 class Gemini(StrictVendor):
-    """`generateContent` and `streamGenerateContent` of gemini-3-flash, whose calls must come back signed."""
+    """`generateContent` and `streamGenerateContent` of gemini-3-flash, whose calls must be sent back with their
+    signatures."""
 
     @override
     def _refusal(self, message: str) -> Script:
@@ -78,7 +79,7 @@ def _candidate(parts: list[JsonValue]) -> JsonObject:
 
 
 def _check_gemini_turns(turns: list[JsonObject], plan: AgentPlan) -> int:
-    """Return the number of results. Raises Broken where the API would answer 400."""
+    """Return the number of results. Raise Broken if the API would return 400."""
     results = 0
     pending: list[str] = []
     for number, turn in enumerate(turns):

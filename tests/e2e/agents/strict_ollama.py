@@ -1,4 +1,4 @@
-"""Ollama's chat, which cannot be made to call a tool and is held to a format instead.
+"""Ollama's chat, which cannot force a call of a tool and enforces a format instead.
 
 Source: Ollama `api/types.go` and `server/routes.go`, August 2026.
 """

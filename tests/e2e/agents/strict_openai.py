@@ -1,4 +1,4 @@
-"""A server of OpenAI's chat completions that thinks in `reasoning_content`, and checks an agent's conversation.
+"""A server of OpenAI's chat completions that reasons in `reasoning_content`, and checks an agent's conversation.
 
 Sources: OpenAI's API reference and function-calling guide (names of functions, results after calls), November 2026.
 """
@@ -41,7 +41,7 @@ def _check_tools(body: JsonObject) -> None:
 
 
 def _check_messages(messages: list[JsonObject]) -> int:
-    """Return the number of results. Raises Broken where the API would answer 400."""
+    """Return the number of results. Raise Broken if the API would return 400."""
     pending: list[JsonValue] = []
     results = 0
     for message in messages:

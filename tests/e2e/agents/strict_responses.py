@@ -1,4 +1,4 @@
-"""OpenAI's Responses, which checks that an agent's calls, results and sealed thoughts come back as they were given.
+"""OpenAI's Responses, which checks that an agent's calls, results and encrypted reasoning come back unchanged.
 
 Sources: OpenAI's API reference, its guides to reasoning and function calling, November 2026.
 """
@@ -15,7 +15,7 @@ from tests.support.vendor_script import Received, Script
 
 
 class OpenAIResponses(StrictOpenAI):
-    """`POST /v1/responses` of a model that thinks, which keeps nothing."""
+    """`POST /v1/responses` of a model that reasons. It stores nothing."""
 
     @override
     def _answer(self, received: Received, body: JsonObject) -> Script:
@@ -29,7 +29,7 @@ class OpenAIResponses(StrictOpenAI):
 
 
 def _check_items(items: list[JsonObject], plan: AgentPlan) -> int:
-    """Return the number of results. Raises Broken where the API would answer 400."""
+    """Return the number of results. Raise Broken if the API would return 400."""
     pending: list[JsonValue] = []
     results = 0
     for place, item in enumerate(items):

@@ -1,7 +1,7 @@
-"""The fake vendors that check what the real ones check in an agent's conversation.
+"""The fake vendors with the real vendors' checks of an agent's conversation.
 
-What is sent back is held against what was given: thinking must come back whole, first and signed; each result must
-follow its call.
+The history in a request is compared with the vendor's earlier responses: reasoning must come back complete, first and
+signed, and each result must follow its call.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
-"""The task of the agents: two tools, a question, and the shape of a structured answer.
+"""The task of the agents: two tools, a question, and the shape of a structured response.
 
-Imports nothing but the standard library and pydantic: it is loaded in the environments of the frameworks.
+It imports only the standard library and pydantic, because it is loaded in the environments of the frameworks.
 """
 
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, Field
 
-Foreign: TypeAlias = Any  # an object of a framework, none of which is installed where this file is checked
+Foreign: TypeAlias = Any  # an object of a framework, which is not installed where this file is type-checked
 Order: TypeAlias = Mapping[str, Any]
 
 KEY, EFFORT = "sk-test", "medium"
@@ -50,7 +50,7 @@ class Trip(BaseModel):
 
 
 CALLS: list[list[str]] = []
-"""The calls of tools in this order, each its name and arguments."""
+"""The calls of tools in order, each its name and arguments."""
 
 
 def weather(city: str) -> str:

@@ -1,5 +1,5 @@
-"""Agent frameworks as their users run them: five turns of thinking and tools, and structured outputs, over dialects of
-another shape, whole and streamed."""
+"""Agent frameworks as their users run them: five turns of reasoning and tools, and structured outputs, over dialects of
+another shape, non-streaming and streamed."""
 
 import asyncio
 import shutil
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.clients, pytest.mark.timeout(300), pytest.mark.asyncio
 IN_NODE = ("vercel", "vercel_openrouter", "vercel_openai", "vercel_anthropic")
 NEEDS_NPM = pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
 EACH_TIME = ("openai_agents", "openai_agents_default", "pydantic_ai_anthropic", "vercel_openai", "vercel_anthropic")
-"""One for each way to ask; loading the others takes a minute."""
+"""One framework for each API and mode. Loading the others takes a minute."""
 
 EVERY = [
     pytest.param(name, marks=(*marks, *(() if name in EACH_TIME else (pytest.mark.nightly,))))
@@ -40,7 +40,7 @@ EITHER_WAY = pytest.mark.parametrize(
     ("model", "stream"),
     some([(model, way == at % 2) for at, model in enumerate(VENDORS) for way in (0, 1)], 2),
 )
-"""Each vendor whole or streamed, and at night both."""
+"""Each vendor either non-streaming or streamed. The nightly run tries both."""
 
 TABLE = """\
 version: 1
@@ -63,15 +63,15 @@ models:
 
 
 class Frameworks:
-    """Processes of the frameworks, each started at its first use: one for each environment, whose frameworks share what
-    they import, and one for each framework in Node.js."""
+    """Processes of the frameworks, each started at its first use. There is one for each environment, whose frameworks
+    share imports, and one for each framework in Node.js."""
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
         self._started: dict[str, LineProcess | NodeProcess] = {}
 
     async def run(self, framework: str, order: JsonObject) -> JsonObject:
-        """Let a framework carry out one order of `driver.py`."""
+        """Carry out one order of `driver.py` with a framework."""
         home = FRAMEWORKS.get(framework, framework)
         if home not in self._started:
             self._started[home] = self._start(home)
@@ -147,7 +147,7 @@ async def test_a_framework_gets_its_structured_output(
 
 
 def held_to_a_format(received: Received) -> Script:
-    """Answer as Ollama does, which makes a model keep a format and not call a tool."""
+    """Respond as Ollama does, which makes a model follow a format and call no tool."""
     body = received.json()
     assert isinstance(body, dict)
     assert body.keys().isdisjoint({"tools", "tool_choice"})

@@ -1,5 +1,5 @@
-"""Claude Code and Codex CLI edit a file through their tools: the model's part is played by the mock vendor's scripts,
-and by vendors of three other APIs that check what they are sent."""
+"""Claude Code and Codex CLI edit a file through their tools. The model's part is played by the mock vendor's scripts,
+and by vendors of three other APIs that check their requests."""
 
 import asyncio
 import shutil
@@ -72,11 +72,11 @@ VENDORS: dict[str, Callable[[AgentPlan], StrictVendor]] = {
     BEDROCK: Bedrock,
 }
 TRANSLATED = pytest.mark.parametrize("model", by_day([CLAUDE, OPENAI, ENGINE, GEMINI], [*VENDORS]))
-"""Bedrock's Claude is for the night: agents of other kinds have it with every change."""
+"""Bedrock's Claude is tested in the nightly run only: agents of other kinds use it with every change."""
 THINKING = (
     'model_reasoning_effort = "high"\nmodel_reasoning_summary = "detailed"\nmodel_supports_reasoning_summaries = true\n'
 )
-"""What makes Codex ask a model that it does not know for thoughts."""
+"""The setting with which Codex requests reasoning from a model that it does not know."""
 
 BEFORE, AFTER = "one\ntwo\nthree\n", "one\nzwei\nthree\n"
 
@@ -89,23 +89,23 @@ class Desk:
     vendors: dict[str, FakeVendor]
 
     def play(self, model: str, plan: AgentPlan) -> StrictVendor:
-        """Let a vendor follow a plan."""
+        """Make a vendor follow a plan."""
         return self.follow(model, VENDORS[model](plan))
 
     def follow(self, model: str, vendor: StrictVendor) -> StrictVendor:
-        """Let a vendor behave so."""
+        """Set a vendor's behaviour."""
         self.vendors[model].default = vendor.play
         return vendor
 
     async def logged(self, team: str, count: int) -> list[JsonObject]:
-        """Wait until the access log has that many lines of a team; all of them."""
-        while len(lines := [line for line in self.gateway.log() if line["team"] == team]) < count:  # noqa: ASYNC110 - a file tells no one
+        """Wait until the access log has that many lines of a team, and return all of them."""
+        while len(lines := [line for line in self.gateway.log() if line["team"] == team]) < count:  # noqa: ASYNC110 - a file has no event
             await asyncio.sleep(0.01)
         return lines
 
 
 def by(key: str, variable: str = "ANTHROPIC_AUTH_TOKEN") -> dict[str, str]:
-    """The variables of a session of Claude Code with a key."""
+    """Return the variables of a session of Claude Code with a key."""
     return {variable: key, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
 
 
@@ -122,7 +122,7 @@ async def desk(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Desk]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with two files to work on."""
+    """Return a folder with two files to work on."""
     made = tmp_path / "work"
     made.mkdir()
     (made / "notes.txt").write_text(BEFORE, encoding="utf-8")
@@ -154,7 +154,7 @@ def codexs_moves() -> tuple[Move, ...]:
 
 
 def prompt_of(moves: tuple[Move, ...]) -> str:
-    """A prompt that makes the mock play the moves."""
+    """Return a prompt that makes the mock play the moves."""
     script: list[JsonValue] = [
         {
             "thinking": move.thought,
@@ -199,7 +199,7 @@ async def test_claude_code_edits_a_file_by_another_vendors_model(desk: Desk, fol
     session = await claude_code(desk.gateway.url, model, "Edit the notes.", folder)
     assert (vendor.wire.refused, session.status) == ([], 0), session.output
     assert session.lines[-1]["result"] == "Edited."
-    # Of an engine that nobody knows the gateway does not know either that its effort can be chosen.
+    # For an unknown engine, the gateway does not know either whether its effort can be chosen.
     assert vendor.wire.thinking == [model != ENGINE] * 3
     assert (folder / "notes.txt").read_text(encoding="utf-8") == AFTER
 
@@ -246,7 +246,7 @@ async def test_claude_codes_subagent_asks_for_a_model_of_its_own(
 
 
 async def test_claude_codes_search_is_refused_where_the_vendor_has_none(desk: Desk, folder: Path) -> None:
-    # A text as its answer would be taken for what was found.
+    # A text as its response would be taken for the result of the search.
     moves = (Move(0, "", (("WebSearch", {"query": "notes"}),)), Move(1, "", text="Nothing was found."))
     session = await claude_code(desk.gateway.url, "mock/script", prompt_of(moves), folder, by(SEARCHERS_KEY))
     assert (session.status, session.lines[-1]["result"]) == (0, "Nothing was found."), session.output
@@ -288,7 +288,7 @@ async def test_coding_agents_know_that_their_window_is_full(desk: Desk, folder: 
 
 
 class _BrokenOnce:
-    """A vendor whose first answer breaks off after some of its frames: the first two are the role and a thought."""
+    """A vendor whose first response breaks off after some of its frames. The first two are the role and reasoning."""
 
     def __init__(self, vendor: StrictVendor, frames: int) -> None:
         self._vendor = vendor
@@ -332,6 +332,6 @@ async def test_codex_asks_again_after_a_stream_that_broke(desk: Desk, folder: Pa
 
 
 def said_by_codex(lines: Sequence[JsonObject], kind: str = "agent_message") -> list[JsonValue]:
-    """The texts of the assistant, in order, or what it thought."""
+    """Return the texts of the assistant, in order, or its reasoning."""
     items = [line["item"] for line in lines if line["type"] == "item.completed"]
     return [item["text"] for item in items if isinstance(item, dict) and item["type"] == kind]

@@ -1,5 +1,5 @@
-"""SDKs and agents behind HAProxy and nginx whose idle time is shorter than a model thinks: keep-alives hold the
-connection, and what follows them is a whole answer or an error."""
+"""SDKs and agents behind HAProxy and nginx whose idle limit is shorter than a model's reasoning. Keep-alives hold the
+connection, and after them comes a complete response or an error."""
 
 import asyncio
 import shutil
@@ -29,10 +29,10 @@ pytestmark = [pytest.mark.clients, pytest.mark.timeout(300), pytest.mark.asyncio
 
 IDLE: Final = "2s"
 SILENCE: Final = 4.5
-"""Seconds before the first token: more than twice the proxies' idle time."""
+"""Seconds before the first token: more than twice the proxies' idle limit."""
 
 AFTER_TWO: Final = 0.35
-"""Seconds in which a stream with the shorter time has had more than two keep-alives."""
+"""Seconds in which a stream with the shorter interval has had more than two keep-alives."""
 
 TABLE: Final = """\
 version: 1
@@ -80,7 +80,7 @@ TALKS: Final = (
     (NODE, "langchain"),
 )
 EACH_TIME: Final = (("nginx", PYTHON, "chat"), ("haproxy", PYTHON, "messages"))
-"""Of the SDKs behind a proxy; the others take a minute."""
+"""The SDKs that are tried with every change behind a proxy. The others take a minute."""
 
 FRAMEWORKS: Final = (
     *((PYTHON, name) for name in ("langgraph", "langgraph_anthropic", "langgraph_responses")),
@@ -93,7 +93,7 @@ def marked(place: str, *more: pytest.MarkDecorator) -> Sequence[pytest.MarkDecor
 
 
 def rows() -> Iterator[object]:
-    """Each SDK behind each proxy."""
+    """Yield each SDK behind each proxy."""
     for proxy in PROXIES:
         for place, client in TALKS:
             night = () if (proxy, place, client) in EACH_TIME else (pytest.mark.nightly,)
@@ -101,7 +101,7 @@ def rows() -> Iterator[object]:
 
 
 def answer_of(received: Received, before: Sequence[Step] = ()) -> Script:
-    """The text, after these steps, as the request asks for it."""
+    """Return the text, after these steps, in the form that the request wants."""
     body = received.json()
     assert isinstance(body, dict)
     good = sse_answer(chat_frames(TEXT.split(" "))) if body.get("stream") else json_answer(200, chat(TEXT))
@@ -109,7 +109,7 @@ def answer_of(received: Received, before: Sequence[Step] = ()) -> Script:
 
 
 def joined(text: JsonValue) -> str:
-    """A text without what stands between its words: the frames above have nothing there."""
+    """Return a text without the spaces between its words, which the frames above lack."""
     return str(text).replace(" ", "")
 
 
@@ -123,7 +123,7 @@ class Place:
     processes: dict[str, LineProcess | NodeProcess]
 
     async def run(self, kind: str, start: Callable[[], LineProcess | NodeProcess], order: JsonObject) -> JsonObject:
-        """Let the process of a kind carry out an order."""
+        """Carry out an order with the process of a kind."""
         if kind not in self.processes:
             self.processes[kind] = await asyncio.to_thread(start)
         answer = await asyncio.to_thread(self.processes[kind].exchange, orjson.dumps(order).decode())
@@ -131,13 +131,13 @@ class Place:
         return found
 
     async def talk(self, place: str, client: str, url: str, model: str, *, stream: bool = True) -> JsonObject:
-        """Let an SDK ask for one answer."""
+        """Request one response with an SDK."""
         order: JsonObject = {"scenario": "talk", "client": client, "url": url, "model": model, "prompt": "Say it."}
         start = self._sdk if place == PYTHON else lambda: self._node("sdks.mjs")
         return await self.run(f"sdk {place}", start, {**order, "stream": stream, "stored": False})
 
     async def work(self, place: str, framework: str, url: str, model: str) -> JsonObject:
-        """Let a framework ask for one answer."""
+        """Request one response with a framework."""
         order: JsonObject = {"framework": framework, "url": f"{url}/v1", "model": model, "scenario": "tools"}
         start = self._framework if place == PYTHON else lambda: self._node("driver.mjs", framework)
         return await self.run(place, start, {**order, "stream": True})
@@ -181,7 +181,7 @@ async def place(processes: ExitStack, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def proxy_before(program: ProxyProgram, folder: Path, gateway: int) -> AbstractAsyncContextManager[int]:
-    """A proxy with a short idle time before the gateway."""
+    """Run a proxy with a short idle limit before the gateway."""
 
     def configure(port: int) -> str:
         if program is HAPROXY:
@@ -191,7 +191,7 @@ def proxy_before(program: ProxyProgram, folder: Path, gateway: int) -> AbstractA
     return started(program, folder, configure)
 
 
-# Behind an impatient proxy --------------------------------------------------------------------------------------------
+# Behind an impatient proxy -------------------------------------------------------------------------------------------
 
 
 def check_answer(outcome: JsonObject) -> None:
@@ -250,7 +250,7 @@ async def test_a_coding_agent_waits_behind_an_impatient_proxy(
     assert '"onetwo"' in session.output
 
 
-# What follows keep-alives ---------------------------------------------------------------------------------------------
+# After keep-alives ---------------------------------------------------------------------------------------------------
 
 EVERY_SDK = pytest.mark.parametrize(
     ("where", "client"), [pytest.param(*row, id="-".join(row), marks=marked(row[0])) for row in TALKS]

@@ -1,4 +1,4 @@
-"""OpenAI's and Anthropic's SDKs in Python hand over the same whether a stream ends with a receipt or without one."""
+"""OpenAI's and Anthropic's SDKs in Python return the same result with and without a receipt at the end of a stream."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator

@@ -1,4 +1,5 @@
-"""SDKs in Python and Node.js over every API: conversations with thoughts and calls, embeddings, moderations, errors."""
+"""SDKs in Python and Node.js over every API: conversations with reasoning and calls, embeddings, moderations,
+errors."""
 
 import asyncio
 import base64
@@ -60,11 +61,11 @@ PYTHON, NODE, RAG = "agents", "node", "rag"
 
 
 MARKS: Mapping[str, pytest.MarkDecorator] = {NODE: NEEDS_NPM, RAG: pytest.mark.nightly}
-"""Of the environments: to load the frameworks for retrieval takes half a minute of CPU."""
+"""Marks of the environments. Loading the frameworks for retrieval takes half a minute of CPU."""
 
 
 def ways(*named: tuple[str, str]) -> list[object]:
-    """Parameters of an environment and a client in it."""
+    """Return parameters of an environment and a client in it."""
     return [pytest.param(place, client, id=f"{place}-{client}", marks=MARKS.get(place, ())) for place, client in named]
 
 
@@ -86,12 +87,12 @@ FINISHES = {
 
 
 def vector_of(text: str) -> list[float]:
-    """A vector of three numbers that 32 bits hold exactly, another for each text."""
+    """Return a vector of three numbers that 32 bits represent exactly, different for each text."""
     return [len(text) / 4, -0.5, float(sum(text.encode()) % 64)]
 
 
 def embed(received: Received) -> Script:
-    """Answer with numbers, whatever form is asked for, as many engines do; `packed` models do as they are asked."""
+    """Respond with numbers, whatever encoding was requested, as many engines do. `packed` models follow the request."""
     body = received.json()
     assert isinstance(body, dict)
     texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
@@ -115,14 +116,15 @@ def moderate(received: Received) -> Script:
 
 
 def transcribe(received: Received) -> Script:
-    """Say what came, wherever the file stands among the fields."""
+    """Respond with the received fields, wherever the file stands among them."""
     whole = b"RIFF" * 4000 in received.body and b"\r\n\r\nwhisper-1\r\n" in received.body
     return json_answer(200, {"text": "heard" if whole else received.body[:500].decode(errors="replace")})
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """The gateway, an OpenAI-shaped vendor behind it, and the processes with the SDKs, each started when needed."""
+    """The gateway, an OpenAI-compatible vendor behind it, and the processes with the SDKs, each started at its first
+    use."""
 
     gateway: RunningGateway
     vendor: FakeVendor
@@ -130,7 +132,7 @@ class Bench:
     started: dict[str, LineProcess | NodeProcess]
 
     async def run(self, place: str, scenario: str, client: str, **order: JsonValue) -> JsonObject:
-        """Let a client in an environment carry out one order of `sdk_driver.py`."""
+        """Carry out one order of `sdk_driver.py` with a client in an environment."""
         if place not in self.started:
             self.started[place] = await asyncio.to_thread(self._start, place)
         whole: JsonObject = {"scenario": scenario, "client": client, "url": self.gateway.url, **order}
@@ -240,7 +242,7 @@ async def test_a_failure_raises_its_status(place: str, client: str, stream: bool
     assert isinstance(error, dict), outcome
     status, kind = RAISED[fault]
     assert outcome["turns"] == []
-    # LangChain has errors of its own, some of which do not carry the status.
+    # LangChain has errors of its own, some of which do not have the status.
     assert (error["status"], error["kind"]) == (status, kind) or client == "langchain"
 
 
@@ -291,6 +293,6 @@ async def test_moderations_need_no_model(place: str, client: str, bench: Bench) 
 
 @pytest.mark.parametrize(("place", "client"), ways((PYTHON, "openai"), (NODE, "openai")))
 async def test_sounds_and_pictures_pass(place: str, client: str, bench: Bench) -> None:
-    # In Python the model stands before the file, in Node.js behind it.
+    # In Python the model stands before the file, in Node.js after it.
     outcome = await bench.run(place, "media", client, model="openai/whisper-1", prompt="a cat")
     assert (outcome["error"], outcome["result"]) == (None, ["heard", "sound", "QUJD"])

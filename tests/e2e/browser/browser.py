@@ -16,7 +16,7 @@ CHROMIUM = shutil.which("chromium")
 
 
 class SystemBrowser:
-    """One browser with one page at a time. Steps are those of `driver.mjs`."""
+    """One browser with one page at a time. `driver.mjs` defines the steps."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -28,7 +28,7 @@ class SystemBrowser:
         )
 
     async def take(self, step: str, **values: object) -> JsonValue:
-        """Take a step and return what it found. Raises AssertionError with the browser's words when it failed."""
+        """Take a step and return its result. Raise AssertionError with the browser's message if it failed."""
         answer = await asyncio.to_thread(self._exchange, orjson.dumps({"step": step, **values}))
         found = orjson.loads(answer)
         assert "error" not in found, found["error"]
@@ -43,7 +43,7 @@ class SystemBrowser:
         return self._process.stdout.readline()
 
     def close(self) -> None:
-        """Let the browser end, and its driver with it."""
+        """End the browser and its driver."""
         with self._process as process:
             assert process.stdin is not None
             process.stdin.close()

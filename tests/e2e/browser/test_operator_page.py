@@ -48,7 +48,7 @@ HOSTILE = "mock/<img src=x onerror=alert(1)><script>alert(2)</script>"
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[SystemBrowser]:
-    """The browser of all tests; a page of its own for each."""
+    """The browser of all tests. Each test has a page of its own."""
     made = SystemBrowser()
     yield made
     made.close()
@@ -169,7 +169,7 @@ async def test_it_is_readable_in_both_schemes_on_a_phone_and_a_screen(
     await page.take("evaluate", code="document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     assert await page.take("evaluate", code=BACKGROUND) == background
     assert await page.take("evaluate", code="document.documentElement.scrollWidth") == width
-    # Contrast, names, landmarks, table headers: what axe checks, none of it violated.
+    # axe checks contrast, names, landmarks and table headers, and finds no violation.
     assert await page.take("faults") == []
     assert await page.take("told") == []
 

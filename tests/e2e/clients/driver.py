@@ -1,8 +1,9 @@
-"""A process that runs one SDK: a JSON line in, the SDK called, a JSON line out with what it returned or raised.
+"""A process that runs one SDK: it reads a JSON line, calls the SDK, and writes a JSON line with the result or the
+exception.
 
     PYTHONPATH=DIRECTORY python -S -m tests.e2e.clients.driver SDK
 
-Imports nothing but the standard library and the SDK: the SDKs' dependencies conflict with each other and with the
+It imports only the standard library and the SDK: the SDKs' dependencies conflict with each other and with the
 gateway's. `tests/support/clients.py` starts it and describes both lines.
 """
 
@@ -12,19 +13,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
-Foreign: TypeAlias = Any  # an object of an SDK, none of which is installed where this file is checked
-Wire: TypeAlias = Any  # JSON of whatever shape
+Foreign: TypeAlias = Any  # an object of an SDK, which is not installed where this file is type-checked
+Wire: TypeAlias = Any  # JSON of any shape
 
 T = TypeVar("T")
 
 TIMEOUT = 30.0
 ACCOUNT = "account"
-"""scale-gp-beta refuses to start without one; scale-gp sends it when it is set."""
+"""scale-gp-beta refuses to start without an account; scale-gp sends it if it is set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The connection; `url` includes the prefix."""
+    """The connection. `url` includes the prefix."""
 
     url: str
     api_key: str
@@ -33,8 +34,8 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Sdk:
-    """The resources of a connected SDK; `models` is None where it cannot list models of the gateway, `embeddings` and
-    `responses` where it does not know them."""
+    """The resources of a connected SDK. `models` is `None` if it cannot list models of the gateway, `embeddings` and
+    `responses` if it does not have them."""
 
     completions: Foreign
     chat: Foreign
@@ -44,7 +45,7 @@ class Sdk:
 
 
 def openai(options: Options) -> Sdk:
-    """openai 2.x and 3.x; its class for Azure at an address that ends as Azure's do."""
+    """Return openai 2.x and 3.x, with its class for Azure if the address ends like an Azure address."""
     from openai import AzureOpenAI, OpenAI  # type: ignore[import-not-found]
 
     own = {"api_key": options.api_key, "max_retries": options.max_retries, "timeout": TIMEOUT}
@@ -56,7 +57,7 @@ def openai(options: Options) -> Sdk:
 
 
 def scale_gp(options: Options) -> Sdk:
-    """scale-gp: the two beta resources, which are the ones that speak to /v4/beta."""
+    """Return scale-gp: the two beta resources, which use /v4/beta."""
     from scale_gp import SGPClient  # type: ignore[import-not-found]
 
     client = SGPClient(
@@ -70,7 +71,7 @@ def scale_gp(options: Options) -> Sdk:
 
 
 def scale_gp_beta(options: Options) -> Sdk:
-    """scale-gp-beta: /v5."""
+    """Return scale-gp-beta, which uses /v5."""
     from scale_gp_beta import SGPClient  # type: ignore[import-not-found]
 
     client = SGPClient(
@@ -92,7 +93,7 @@ def fireworks0(options: Options) -> Sdk:
 
 
 def fireworks1(options: Options) -> Sdk:
-    """fireworks-ai 1.x."""
+    """Return fireworks-ai 1.x."""
     from fireworks import Fireworks  # type: ignore[import-not-found]
 
     client = Fireworks(base_url=options.url, api_key=options.api_key, max_retries=options.max_retries, timeout=TIMEOUT)
@@ -105,7 +106,7 @@ SDKS: Mapping[str, Callable[[Options], Sdk]] = {
 
 
 class Heard:
-    """The SDK's results, filled while it runs, so that a failure half-way keeps what came before."""
+    """The SDK's results, filled while it runs, so that a later failure does not lose earlier results."""
 
     def __init__(self) -> None:
         self.result: object = None
@@ -113,12 +114,12 @@ class Heard:
         self.request_id: str | None = None
 
     def whole(self, answer: Foreign) -> None:
-        """An answer that is no stream."""
+        """Record a non-streaming response."""
         self.request_id = getattr(answer, "_request_id", None)
         self.result = plain(answer)
 
     def stream(self, stream: Foreign, leave_after: int | None) -> None:
-        """A streamed answer, to its end or until the caller has enough."""
+        """Record a streamed response, to its end or until `leave_after` chunks."""
         for chunk in stream:
             self.chunks.append(plain(chunk))
             if len(self.chunks) == leave_after:
@@ -145,25 +146,25 @@ def plain(value: object) -> object:
 
 
 def text_of(choice: Mapping[str, Wire]) -> str:
-    """The text of a choice, whichever of the three shapes it has."""
+    """Return the text of a choice in any of the three shapes."""
     holder = choice.get("delta") or choice.get("message") or {}
     return choice.get("text") or holder.get("content") or ""
 
 
 def last(values: Iterable[T | None]) -> T | None:
-    """The last value that is not None."""
+    """Return the last value that is not `None`."""
     return next((value for value in reversed(list(values)) if value is not None), None)
 
 
 def described(error: Exception) -> dict[str, object]:
-    """An exception as its catcher would look at it; what it does not carry is None."""
+    """Return an exception as a caller would inspect it. Missing attributes are `None`."""
     carried = {name: getattr(error, name, None) for name in ("status_code", "code", "param", "type", "body")}
     cause = None if error.__cause__ is None else repr(error.__cause__)
     return {"kind": type(error).__name__, "message": str(error), "cause": cause, **carried}
 
 
 def run(connect: Callable[[Options], Sdk], order: Mapping[str, Wire]) -> dict[str, object]:
-    """Carry out one order. What the SDK raises is its answer; what is wrong with the order itself ends the process."""
+    """Carry out one order. An exception of the SDK is its result. An error in the order itself ends the process."""
     heard = Heard()
     sdk = connect(Options(order["url"], order["api_key"], order["max_retries"]))
     fields, leave_after = order["fields"], order["leave_after"]

@@ -1,10 +1,10 @@
-"""A process that reads streams and whole answers of the Responses API with openai's own SDK, without a network.
+"""A process that reads streamed and non-streaming responses of the Responses API with openai's own SDK, offline.
 
     PYTHONPATH=DIRECTORY python -S -m tests.e2e.clients.responses_reader
 
-One line in, one line out: `{"stream": text}` gives the response that the SDK's accumulator puts together and the types
-of the events, or the exception; `{"whole": text}` the response as the SDK parses it. Imports nothing but the standard
-library and the SDK with its own HTTP client.
+One line in, one line out: `{"stream": text}` returns the response that the SDK's accumulator joins and the types of the
+events, or the exception; `{"whole": text}` the response as the SDK parses it. It imports only the standard library and
+the SDK with its own HTTP client.
 """
 
 import json
@@ -12,11 +12,11 @@ import sys
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-Foreign: TypeAlias = Any  # an object of the SDK, which is not installed where this file is checked
+Foreign: TypeAlias = Any  # an object of the SDK, which is not installed where this file is type-checked
 
 
 def client_of(body: str, kind: str) -> Foreign:
-    """A client that gets one answer."""
+    """Return a client that gets one response."""
     import httpx2
     from openai import OpenAI  # type: ignore[import-not-found]
 
@@ -28,7 +28,7 @@ def client_of(body: str, kind: str) -> Foreign:
 
 
 def read(order: Mapping[str, str]) -> dict[str, object]:
-    """The result of one order."""
+    """Return the result of one order."""
     if "whole" in order:
         response = client_of(order["whole"], "application/json").responses.create(model="m", input="hi")
         return {"response": response.to_dict(mode="json"), "text": response.output_text}
@@ -38,13 +38,13 @@ def read(order: Mapping[str, str]) -> dict[str, object]:
             for event in stream:
                 events.append(event.type)
             final = stream.get_final_response()
-    except Exception as error:  # whatever the SDK raises is the result
+    except Exception as error:  # an exception of the SDK is the result
         return {"error": type(error).__name__, "message": str(error), "events": events}
     return {"response": final.to_dict(mode="json"), "text": final.output_text, "events": events}
 
 
 def main() -> None:
-    """Answer orders until the input ends."""
+    """Carry out orders until the input ends."""
     for line in sys.stdin:
         print(json.dumps(read(json.loads(line))), flush=True)
 

@@ -1,4 +1,4 @@
-"""Each SDK's driver against a canned vendor: what the SDK sends, returns and raises comes through unchanged."""
+"""Each SDK's driver against a canned vendor: the SDK's requests, results and exceptions come through unchanged."""
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ Clients = Callable[[str], Client]
 
 @dataclass(frozen=True, slots=True)
 class Habit:
-    """What an SDK sends: the two paths, and the header of its key."""
+    """The requests of an SDK: the two paths, and the header of its key."""
 
     completions: str
     chat: str
@@ -42,7 +42,7 @@ HABITS = {
 }
 EVERY = pytest.mark.parametrize("name", RECIPES)
 STAINLESS = pytest.mark.parametrize("name", [name for name in RECIPES if name != "fireworks0"])
-"""The SDKs of one generator, whose exceptions carry a status; fireworks-ai 0.x has its own."""
+"""The SDKs of one generator (Stainless), whose exceptions have a status. fireworks-ai 0.x has its own."""
 
 ASK: JsonObject = {"model": "m", "prompt": "Say hi"}
 CHAT: JsonObject = {"model": "m", "messages": [{"role": "user", "content": "Say hi"}]}
@@ -50,12 +50,12 @@ SCENARIOS = [("completion", ASK), ("completion_stream", ASK), ("chat", CHAT), ("
 
 
 def frames_for(name: str, frames: list[bytes]) -> list[bytes]:
-    """The frames as that SDK bears them: the Scale SDKs fail on the terminator (tried in November 2026)."""
+    """Return the frames that the SDK accepts: the Scale SDKs fail on the terminator (tried in November 2026)."""
     return [frame for frame in frames if frame != DONE] if name.startswith("scale") else frames
 
 
 def script_for(name: str, scenario: str) -> Script:
-    """The canned answer `Hello!`."""
+    """Return the canned response `Hello!`."""
     texts = ["Hel", "lo", "!"]
     return {
         "completion": json_answer(200, openai_wire.completion("Hello!")),
@@ -97,7 +97,7 @@ async def test_an_answer_comes_through(
 
 
 def refusal(code: str) -> JsonObject:
-    """An error body in the form that every SDK finds its words in."""
+    """Return an error body in the form in which every SDK finds its message."""
     error: JsonObject = {"message": "No.", "type": "invalid_request_error", "param": "model", "code": code}
     return {"error": error, "detail": "No."}
 

@@ -1,4 +1,4 @@
-"""OpenAI's own SDK reads our streams to the same response as our whole answers."""
+"""OpenAI's own SDK reads our streams to the same response as our non-streaming responses."""
 
 from collections.abc import Iterator
 
@@ -71,7 +71,7 @@ def test_a_stream_that_broke_is_raised(sdk: LineProcess) -> None:
 
 
 def _without_parsed(value: object) -> object:
-    """Return what the SDK made without what it adds to the output of its accumulator."""
+    """Return the SDK's result without the fields that it adds to the output of its accumulator."""
     if isinstance(value, list):
         return [_without_parsed(item) for item in value]
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Tables of one team with a budget and a ledger, and requests of that team."""
+"""Configurations of one team with a budget and a ledger, and requests of that team."""
 
 import threading
 from pathlib import Path
@@ -25,19 +25,19 @@ teams:
 
 
 def table(folder: Path, lines: str = "port: 0") -> LoadedTable:
-    """A table in this folder, with these words about its server."""
+    """Return a configuration in `folder` with `lines` in its `server` section."""
     path = folder / "table.yaml"
     path.write_text(TABLE.replace("LINES", lines), encoding="utf-8")
     return Source(path, {}).load()
 
 
 def spent(tokens: int) -> RequestRecord:
-    """A request of the team that has ended, at 0.15 millionths of a USD a token."""
+    """Return a completed request of the team, at 0.15 millionths of a USD a token."""
     return record("search", tokens)
 
 
 def sums(settings: LedgerSettings) -> tuple[int, int]:
-    """The team's requests in the ledger, and their cost in billionths of a USD."""
+    """Return the number of the team's requests in the ledger, and their cost in billionths of a USD."""
     reader = open_reader(settings)
     try:
         found = [each for each in reader.spent_since(0).spent if each.scope == "team search"]

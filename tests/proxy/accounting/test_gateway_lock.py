@@ -1,4 +1,6 @@
-"""One gateway holds a SQLite ledger for its life; others are refused, and wait a moment for one that ends."""
+"""One gateway holds a SQLite ledger for its whole life. Another one waits a moment for it to end, and is then
+refused.
+"""
 
 import asyncio
 import logging

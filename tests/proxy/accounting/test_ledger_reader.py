@@ -1,4 +1,4 @@
-"""One reader for many askers: one thread at a time, an end to what takes too long, and a way out at the end."""
+"""The shared ledger reader: it uses one thread at a time, cuts off slow reads, and can always be closed."""
 
 import asyncio
 import gc
@@ -48,7 +48,7 @@ async def test_what_takes_too_long_is_interrupted_and_the_next_reads_on(
 
 
 async def test_who_leaves_leaves_no_reading_thread(settings: LedgerSettings, caplog: pytest.LogCaptureFixture) -> None:
-    """Many times, since a file that is closed under a thread ends the process now and then."""
+    """The test repeats, since closing a file under a reading thread ends the process only now and then."""
     reading: asyncio.Task[object] | None = None
     for _ in range(by_day(5, 20)):
         turns, begun = SharedLedgerReader(settings), threading.Event()
@@ -60,11 +60,11 @@ async def test_who_leaves_leaves_no_reading_thread(settings: LedgerSettings, cap
         await turns.aclose()
     del reading
     gc.collect()
-    assert caplog.messages == []  # how the reading ended is nobody's any more, and is not told as forgotten
+    assert caplog.messages == []  # asyncio logs no unretrieved exception
 
 
 class Mute:
-    """A reader whose database does not answer until it is released, interrupted or not."""
+    """A reader whose database does not respond until it is released, even if it is interrupted."""
 
     def __init__(self) -> None:
         self.released, self.closed = threading.Event(), threading.Event()
@@ -95,7 +95,7 @@ async def test_a_database_that_does_not_answer_is_left_with_its_reader(
         with pytest.raises(LedgerError, match="does not answer"):
             await turns.read(lambda reader: reader.newest(), longest)
         assert turns.silent
-    await turns.aclose()  # waits for none of them
+    await turns.aclose()  # waits for no reader
     assert not any(each.closed.is_set() for each in mute)
     for each in mute:
         each.released.set()

@@ -1,4 +1,4 @@
-"""The ledger in a process that serves: whose rows are written, and what it learns of what was spent."""
+"""The ledger in a serving process: which rows it writes, and the spending that it reads back."""
 
 import asyncio
 import logging
@@ -46,12 +46,12 @@ TEAM = "team search"
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "READ_EVERY", 0.02)
-    # The loader is nice: beside busy neighbours its last steps take seconds.
+    # The loader runs at a low priority: on a busy machine its last steps take seconds.
     monkeypatch.setattr(loader_process, "END_SLACK", 60.0)
 
 
 def service(made: LoadedTable) -> tuple[LedgerService, LimitRegistry]:
-    """The ledger of a process, and the budgets that it keeps up."""
+    """Return the ledger of a process, and the budgets that it keeps up to date."""
     settings = settings_of(made.loaded)
     assert settings is not None
     registry = LimitRegistry(loop_clock(), time.time)
@@ -62,7 +62,7 @@ def service(made: LoadedTable) -> tuple[LedgerService, LimitRegistry]:
 
 
 def budget_spent(registry: LimitRegistry) -> bool:
-    """Whether the team's budget refuses a request of no size."""
+    """Return whether the team's budget refuses a request without tokens."""
     outcome = registry.admit((TEAM,), 1, 1_000_000, loop_clock()(), time.time())
     if isinstance(outcome, Reservation):
         outcome.release()
@@ -89,7 +89,7 @@ def test_a_table_without_a_ledger_has_no_settings(tmp_path: Path) -> None:
 
 
 async def written(folder: Path, rows: Iterable[RequestRecord]) -> list[dict[str, object]]:
-    """The ledger's rows, by column, after a gateway with teams has written what it would of these."""
+    """Return the ledger's rows, by column, after a gateway with teams has been given `rows`."""
     made = table(folder)
     ledger, _ = service(made)
     async with loading(settings_of(made.loaded), ledger.state):
@@ -170,7 +170,7 @@ async def test_what_is_spent_is_known_after_a_restart_and_counted_once(tmp_path:
 async def test_what_a_killed_process_left_is_known_at_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "CATCH_UP", 30.0)  # beside many others a process may take seconds to start
+    monkeypatch.setattr(module, "CATCH_UP", 30.0)  # on a busy machine a process may take seconds to start
     made = table(tmp_path)
     settings = settings_of(made.loaded)
     assert settings is not None
@@ -232,7 +232,7 @@ async def test_a_ledger_that_cannot_be_read_is_said_once_and_so_is_its_return(
             async with loading(settings, LedgerState()):
                 await until(lambda: ledger._read)
     said = [message for message in caplog.messages if message.startswith("ledger: the spending")]
-    # Between its making and its first table a file is an empty ledger.
+    # Between the creation of the file and its first table it looks like an empty ledger.
     assert sum("there is no ledger" in message for message in said) == 1
     assert len(said) in {2, 3}
     assert said[-1] == "ledger: the spending is read again"
@@ -271,7 +271,7 @@ async def test_rows_of_a_second_that_is_half_loaded_count_once(tmp_path: Path, m
         ledger.append(spent(1))
 
     async def used(loaded: int) -> int:
-        """What counts when so many rows of this process are in the ledger."""
+        """Return the budget's spending if `loaded` rows of this process are in the ledger."""
 
         async def read(self: object, work: object, longest: float | None) -> TotalsUpdate[Period]:
             sums = {TEAM: (loaded, loaded, 1000 * loaded)}
@@ -308,8 +308,9 @@ async def test_a_request_counts_until_its_row_is_in_the_ledger_though_it_is_repo
         return counter
 
     async def known(loaded: int) -> int:
-        """What this process knows to be spent, with what it tells others that no ledger holds, when so many of its rows
-        are in the ledger."""
+        """Return the spending that this process knows, with its own spending that is in no ledger yet, if `loaded` of
+        its rows are in the ledger.
+        """
 
         async def read(self: object, work: object, longest: float | None) -> TotalsUpdate[Period]:
             sums = {TEAM: (loaded, loaded, 1000 * loaded)}
@@ -322,12 +323,12 @@ async def test_a_request_counts_until_its_row_is_in_the_ledger_though_it_is_repo
         return 1000 * loaded + counter.own
 
     counter = end_one()
-    assert await known(0) == 1000  # all rows that were written are in the ledger
+    assert await known(0) == 1000  # all written rows are in the ledger
     end_one()
     now += 1.0
-    end_one()  # another tick begins before what ended in the one before is reported
+    end_one()  # another tick begins before the request of the previous one is reported
     waiting.pop()()
-    # A tick counts as unloaded until all of its rows are loaded: rather too much than too little.
+    # A tick counts as unloaded until all of its rows are loaded: an overestimate is safer than an underestimate.
     assert [await known(loaded) for loaded in (1, 2, 3)] == [4000, 3000, 3000]
     lines.close()
 

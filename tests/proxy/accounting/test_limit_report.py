@@ -1,4 +1,4 @@
-"""What operators see of limits: the most used first, several processes as one, and what nobody has used."""
+"""The operators' view of limits: the most used first, several processes as one, and unused limits."""
 
 import orjson
 

@@ -1,4 +1,4 @@
-"""Divisions that survive a restart, and files that are none."""
+"""The shares of limits survive a restart, and invalid files are ignored."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Limits, budgets and the ledger of a process, put together and taken apart."""
+"""The limits, budgets and ledger of a process, assembled and closed."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ from tests.proxy.accounting.kit import ledger_threads, spent, sums, table
 
 
 class Generous:
-    """Grants what is asked for."""
+    """Grants every request."""
 
     async def exchange(self, asks: Sequence[LeaseRequest]) -> Sequence[LeaseGrant | None]:
         return [
@@ -36,7 +36,7 @@ async def test_a_table_without_a_ledger_starts_no_thread_and_reads_nothing(tmp_p
     made, before = table(tmp_path, "ledger: 'off'"), ledger_threads()
     async with limits_and_ledger(made.loaded, made.snapshot, None, SINGLE_PROCESS) as both:
         assert both.ledger is None
-        assert len(both.services) == 1  # the log of what happens to limits
+        assert len(both.services) == 1  # the log of the limits' events
         assert ledger_threads() == before
 
 
@@ -68,7 +68,7 @@ async def test_a_worker_writes_its_journal_and_leaves_the_loading_to_the_supervi
 
 
 def far_away(made: LoadedTable) -> SharedState:
-    """What the table says of Redis, where none is."""
+    """Return the shared state of the configuration, whose Redis does not exist."""
     section = made.loaded.config.server.shared
     assert section is not None
     return SharedState(section, lambda cooldowns, now: None)
@@ -138,5 +138,5 @@ async def test_a_gateway_that_knows_of_no_other_expects_as_many_as_write_to_the_
     await module._count_writers(cast(LedgerService, Ledger()), leases)
     assert (leases.expected, leases.guessed, leases.division) == (7, True, None)
     leases.assume(4)
-    await module._count_writers(cast(LedgerService, Ledger()), leases)  # known by now
+    await module._count_writers(cast(LedgerService, Ledger()), leases)  # the number is known by now
     assert leases.division == (0.25, 4)

@@ -1,4 +1,4 @@
-"""Redis counts where the table has it, otherwise the supervisor, otherwise the process itself."""
+"""Redis counts if the configuration has it, otherwise the supervisor, otherwise the process itself."""
 
 from collections.abc import Sequence
 
@@ -36,11 +36,11 @@ async def test_redis_counts_for_workers_too_and_each_process_has_a_name_of_its_o
     assert len(names) == 2
     assert [(registry.expected, registry.guessed) for registry in books if registry is not None] == [(3, True)] * 2
     heard = EndedSiblings()
-    await heard.notify("one")  # nobody counts yet
+    await heard.notify("one")  # there is no coordinator yet
     named = make_leases(shared, Siblings(2, Silent(), 1, "gateway.7", heard), loop_clock())
     assert named is not None
     assert isinstance(named._source, RedisLeases)
     assert named._source.process == "gateway.7"
     assert heard.release_ended == named._source.release_ended
-    await heard.notify("one")  # Redis is away
+    await heard.notify("one")  # Redis is unreachable
     await shared._redis.aclose()

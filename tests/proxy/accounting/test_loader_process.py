@@ -1,4 +1,4 @@
-"""The process that loads the ledger, as its parent keeps it: alive, known, and ended last."""
+"""The process that loads the ledger, as its parent runs it: restarted if it ends, its state known, and ended last."""
 
 import asyncio
 import errno
@@ -31,12 +31,12 @@ pytestmark = pytest.mark.processes
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FIRST_WAIT", 0.02)
-    # The process is nice: beside busy neighbours its last steps take seconds.
+    # The process runs at a low priority: on a busy machine its last steps take seconds.
     monkeypatch.setattr(module, "END_SLACK", 60.0)
 
 
 class Starts:
-    """Starts programs, of which some cannot be started. What it started is in `children`."""
+    """Starts programs, some of which cannot be started. The started ones are in `children`."""
 
     def __init__(self, *failing: int) -> None:
         self.tries = 0
@@ -159,7 +159,7 @@ async def running(loader: LoaderProcess) -> AsyncIterator["asyncio.Task[None]"]:
 
 
 class Puppet:
-    """A process that loads nothing. It reports as a test tells it to, and ends only if it is killed, or by `end`."""
+    """A process that loads nothing. It reports when a test makes it, and ends only if it is killed or by `end`."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -176,7 +176,7 @@ class Puppet:
         self._there.sendall(orjson.dumps(state, option=orjson.OPT_APPEND_NEWLINE))
 
     def close(self) -> None:
-        """Report no more."""
+        """Close the pipe of its reports."""
         assert self._there is not None
         self._there.close()
 

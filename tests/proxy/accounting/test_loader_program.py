@@ -1,4 +1,4 @@
-"""The program that loads the ledger: what it is told, what it reports, and when it ends."""
+"""The program that loads the ledger: its arguments, its reports, and its end."""
 
 import asyncio
 import os
@@ -32,7 +32,7 @@ async def started(settings: LedgerSettings | None) -> Child:
 
 
 async def last_report(child: Child) -> LedgerState:
-    """The state when it has ended."""
+    """Return the last state that the program has reported when it has ended."""
     lines = (await child.reader.read()).splitlines()
     assert await child.process.wait() == 0
     child.writer.close()
@@ -40,7 +40,7 @@ async def last_report(child: Child) -> LedgerState:
 
 
 def read(name: str, child: Child) -> str:
-    """What the system says of it."""
+    """Return the system's information about the process."""
     return Path(f"/proc/{child.process.pid}/{name}").read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Reports over HTTP: one reader, used by one thread at a time, one report for each asker, and an end to each."""
+"""Usage reports over HTTP: one reader, used by one thread at a time, one report for each request, and a time limit."""
 
 import asyncio
 import threading
@@ -108,7 +108,7 @@ async def test_a_database_that_is_away_is_opened_again(settings: LedgerSettings)
 
 
 class Fake:
-    """A reader that reads until it is let go or interrupted."""
+    """A reader that reads until it is released or interrupted."""
 
     def __init__(self, away: bool = False, slow: bool = False) -> None:
         self.away = away

@@ -1,4 +1,4 @@
-"""Sums of end users: many users for one reading, and a ledger that is away is not waited for again and again."""
+"""Sums of end users: one read for many users, and no repeated waits for an unreachable ledger."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from proxy.ledger.ledger_settings import LedgerError
 
 
 class Ledger:
-    """A ledger whose readings a test counts, and a clock that it sets."""
+    """A ledger that counts its reads, and a clock that a test sets."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -52,5 +52,5 @@ async def test_after_a_failure_nobody_waits_for_a_while(error: Exception) -> Non
 
 
 async def test_nobody_waits_longer_than_it_says() -> None:
-    sums = Ledger().sums  # nobody reads
+    sums = Ledger().sums  # there is no reader
     assert await sums.learn("user t/1", 0.0) is False

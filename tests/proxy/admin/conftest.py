@@ -10,13 +10,13 @@ from tests.proxy.admin.operators import TABLE, WITH_TOKEN, Operator, up
 
 @pytest.fixture
 async def operator(tmp_path: Path) -> AsyncIterator[Operator]:
-    """An operator who needs no token."""
+    """Return an operator who needs no token."""
     async with up(TABLE, tmp_path) as made:
         yield made
 
 
 @pytest.fixture
 async def guarded(tmp_path: Path) -> AsyncIterator[Operator]:
-    """An operator who needs the token."""
+    """Return an operator who needs the token."""
     async with up(WITH_TOKEN, tmp_path) as made:
         yield made

@@ -1,4 +1,4 @@
-"""Views of a gateway with every kind of trouble, and names that would be markup if a page let them."""
+"""Views of a gateway with every kind of trouble, and names that would be markup if a page did not escape them."""
 
 from proxy.accounting.usage_reports import LedgerNow
 from proxy.admin.failed_requests import FailedAttempt, FailedRequest
@@ -43,7 +43,9 @@ def failed(number: int = 1, text: str = "it broke") -> FailedRequest:
 
 
 def status(text: str = "it broke") -> ProcessStatus:
-    """One deployment of each state; `text` stands wherever a client or a vendor has the word."""
+    """Return a status with one deployment of each state. `text` is in every field that a client or a vendor
+    controls.
+    """
     return ProcessStatus(
         True,
         3,
@@ -85,5 +87,5 @@ RELOADS = (
 
 
 def page(text: str = "it broke", query: PageQuery | None = None, **changes: object) -> StatusPage:
-    """The page of such a view."""
+    """Return the page of such a view."""
     return status_page(view(text, **changes), RELOADS, (), query or PageQuery())

@@ -1,4 +1,4 @@
-"""A gateway with an operator who asks its admin listener, over real sockets."""
+"""A gateway with an operator who sends requests to its admin listener, over real sockets."""
 
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -27,7 +27,7 @@ BEARER = {"Authorization": f"Bearer {TOKEN}"}
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A client of the admin listener of a gateway whose table is `path`."""
+    """A client of the admin listener of a gateway whose config file is `path`."""
 
     app: WholeGateway
     path: Path

@@ -1,4 +1,4 @@
-"""The operator's listener over real sockets: what it shows, and to whom."""
+"""The admin listener over real sockets: its pages, and the clients that may read them."""
 
 import asyncio
 import re
@@ -66,7 +66,7 @@ async def test_the_status_names_the_table_and_what_it_holds(operator: Operator) 
     ledger = body.pop("ledger")
     assert str(ledger).startswith(str(operator.path.with_name("ledger.db")))
     assert int(str(body.pop("uptime_s"))) < 600
-    assert body.pop("ledger_rows_waiting") in (None, 0)  # not known in the first moments
+    assert body.pop("ledger_rows_waiting") in (None, 0)  # unknown in the first moments
     recent = body.pop("recent")
     assert isinstance(recent, dict)
     assert recent["deployments"] == {}
@@ -273,7 +273,7 @@ async def as_team(operator: Operator, method: str, path: str, key: str, body: Js
 
 @pytest.fixture
 async def limited(tmp_path: Path) -> AsyncIterator[Operator]:
-    """An operator of two teams with limits; one of them has made two requests."""
+    """Yield an operator of two teams with limits; one of them has made two requests."""
     async with up(TWO_TEAMS, tmp_path) as made:
         for _ in range(2):
             assert (await as_team(made, "POST", "/v1/completions", "k", ECHO)).status == 200
@@ -300,7 +300,7 @@ async def test_the_limits_show_what_is_used_and_what_nobody_has_used(limited: Op
 
 
 async def usage_of(operator: Operator, count: int, path: str, key: str = "k") -> Answer:
-    """The answer of the public listener, once so many requests of the key's team are loaded."""
+    """Return the public listener's usage response, once `requests` of the key's team are loaded."""
     while True:
         answer = await as_team(operator, "GET", path, key)
         total = said(answer).get("total")

@@ -1,11 +1,11 @@
-"""A crowd at the operator's listener, beside operators and clients."""
+"""Many connections to the admin listener, beside operators and clients."""
 
 import asyncio
 from collections.abc import Iterable
 
 import pytest
 
-from proxy.admin.admin_server import MOST_PROBES, MOST_STRANGERS
+from proxy.admin.admin_server import MOST_PROBES, MOST_WITHOUT_TOKEN
 from tests.proxy.admin.operators import BEARER, Operator
 from tests.proxy.kit.raw_client import exchange, request
 from tests.proxy.kit.whole_gateway import port_of
@@ -24,7 +24,7 @@ async def opened(guarded: Operator, count: int) -> list[Streams]:
 
 
 async def answer(streams: Streams) -> bytes:
-    """What comes, to the end; nothing from a connection that was aborted."""
+    """Return all bytes until the end of the connection; no bytes if it was aborted."""
     try:
         return await streams[0].read()
     except ConnectionError:
@@ -52,14 +52,14 @@ async def test_of_a_crowd_so_many_are_answered_at_once_and_whoever_has_shown_the
     (known,) = await opened(guarded, 1)
     known[1].write(RIGHT)
     assert (await known[0].readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
-    crowd = await opened(guarded, MOST_STRANGERS * 3)
+    crowd = await opened(guarded, MOST_WITHOUT_TOKEN * 3)
     for _, writer in crowd:
         writer.write(WRONG)
     light = await exchange(port_of(guarded.app.url), LIGHT)
     assert light.status == 200
     answers = await asyncio.gather(*map(answer, crowd))
     refused = [each for each in answers if each.startswith(b"HTTP/1.1 401 ")]
-    assert len(refused) <= MOST_STRANGERS
+    assert len(refused) <= MOST_WITHOUT_TOKEN
     assert answers[-1] in refused
     known[1].write(RIGHT)
     rest = b""
@@ -71,7 +71,7 @@ async def test_of_a_crowd_so_many_are_answered_at_once_and_whoever_has_shown_the
 @pytest.mark.smoke
 async def test_without_the_crowd_there_is_room_again(guarded: Operator) -> None:
     for _ in range(3):
-        crowd = await opened(guarded, MOST_STRANGERS)
+        crowd = await opened(guarded, MOST_WITHOUT_TOKEN)
         end(crowd)
         await asyncio.gather(*map(answer, crowd))
     (streams,) = await opened(guarded, 1)
@@ -81,7 +81,7 @@ async def test_without_the_crowd_there_is_room_again(guarded: Operator) -> None:
 
 
 async def probed(streams: Streams) -> bytes:
-    """The head of the answer to a probe; nothing where the connection has been closed."""
+    """Return the head of the response to a probe; no bytes if the connection has been closed."""
     try:
         streams[1].write(PROBE)
         head = await streams[0].readuntil(b"\r\n\r\n")
@@ -94,11 +94,11 @@ async def probed(streams: Streams) -> bytes:
 async def test_a_probe_keeps_its_connection_in_a_crowd_and_another_one_is_answered(guarded: Operator) -> None:
     (kept,) = await opened(guarded, 1)
     assert (await probed(kept)).startswith(b"HTTP/1.1 200 ")
-    crowd = await opened(guarded, MOST_STRANGERS * 3)
+    crowd = await opened(guarded, MOST_WITHOUT_TOKEN * 3)
     assert (await probed(kept)).startswith(b"HTTP/1.1 200 ")
     (fresh,) = await opened(guarded, 1)
     assert (await probed(fresh)).startswith(b"HTTP/1.1 200 ")
-    crowd += await opened(guarded, MOST_STRANGERS)
+    crowd += await opened(guarded, MOST_WITHOUT_TOKEN)
     assert (await probed(kept)).startswith(b"HTTP/1.1 200 ")
     end([kept, fresh, *crowd])
 

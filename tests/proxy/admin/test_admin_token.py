@@ -1,4 +1,4 @@
-"""Who may see the operator's page: programs by Bearer, browsers by the password they ask for."""
+"""Access to the operator's page: programs use a Bearer token, browsers the password that they prompt for."""
 
 from base64 import b64encode
 

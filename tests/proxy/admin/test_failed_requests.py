@@ -1,4 +1,4 @@
-"""Which failed requests are kept, what of them, and how much at most."""
+"""The failed requests that are recorded, their recorded fields, and the bounds of both."""
 
 import orjson
 from pydantic import TypeAdapter

@@ -1,4 +1,4 @@
-"""What the page says of the last hour: charts with the same figures in words, and who spent most."""
+"""The page's section on the last hour: charts with the same figures in words, and the highest spenders."""
 
 from dataclasses import replace
 
@@ -17,13 +17,13 @@ def shown(figures: HourFigures) -> str:
 
 
 def placed_hour() -> HourFigures:
-    """The hour of the kit, with requests for names with affinity in its two minutes."""
+    """Return the hour of the kit, with requests for names with affinity in its two minutes."""
     first, last = hour().minutes
     return replace(hour(), minutes=(replace(first, placed=(1, 1, 0, 7, 3)), replace(last, placed=(3, 0, 1, 0, 0))))
 
 
 def labels(markup: str) -> list[str]:
-    """What a screen reader says in place of each chart."""
+    """Return the text that a screen reader reads for each chart."""
     return [str(dict(attributes)["aria-label"]) for tag, attributes in read(markup).elements if tag == "svg"]
 
 

@@ -1,4 +1,4 @@
-"""The whole page: one document whatever the names in it, with a script that may run and nothing else."""
+"""The whole page: one valid document whatever the names in it, and no script but its own may run."""
 
 from dataclasses import replace
 

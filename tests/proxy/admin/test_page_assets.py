@@ -1,4 +1,4 @@
-"""The headers of the page let its own script and style in, and nothing else."""
+"""The headers of the page allow its own script and style only."""
 
 from base64 import b64encode
 from hashlib import sha256

@@ -1,4 +1,4 @@
-"""What a page shows of a view: states, reasons, probes, what the visitor asks for, and where tables are cut."""
+"""The page's values for a view: states, reasons, probes, the visitor's options, and the length limits of tables."""
 
 from dataclasses import replace
 

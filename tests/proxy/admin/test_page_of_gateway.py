@@ -1,4 +1,6 @@
-"""The operator's page and status of a running gateway: what they show, to whom, and what they never show."""
+"""The operator's page and status of a running gateway: their content, their readers, and the secrets they never
+show.
+"""
 
 import asyncio
 from base64 import b64encode
@@ -149,7 +151,7 @@ async def test_pages_asked_for_at_once_are_drawn_together(operator: Operator, mo
 
 
 class Unhurried:
-    """A source whose first view waits for a word."""
+    """A source whose first view waits until it is released."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -163,11 +165,11 @@ class Unhurried:
 
 async def test_a_visitor_who_leaves_costs_the_others_nothing(operator: Operator) -> None:
     admin = Admin(cast(StatusSource, source := Unhurried()), operator.app.reloader, None)
-    first, second, third = (asyncio.ensure_future(admin._drawn_for_all(PageQuery())) for _ in range(3))
-    await until(lambda: source.asked == 1 and len(admin._wanted) == 1)
+    first, second, third = (asyncio.ensure_future(admin._shared_page(PageQuery())) for _ in range(3))
+    await until(lambda: source.asked == 1 and len(admin._renderings) == 1)
     second.cancel()
     source.go_on.set_result(None)
     pages = await asyncio.gather(first, second, third, return_exceptions=True)
     assert isinstance(pages[1], asyncio.CancelledError)
     assert [isinstance(page, bytes) for page in (pages[0], pages[2])] == [True, True]
-    assert admin._wanted == {}
+    assert admin._renderings == {}

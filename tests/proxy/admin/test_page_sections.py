@@ -1,4 +1,4 @@
-"""What each section says of a page's values."""
+"""The text of each section for a page's values."""
 
 import re
 from dataclasses import replace
@@ -17,7 +17,7 @@ from tests.support.looped import looped
 
 
 def said(markup: str) -> str:
-    """The text of a section, its parts apart."""
+    """Return the text of a section, with its parts separated."""
     parted = re.sub(r"</(td|th|small|li|dt|dd|p|summary|span|div|code|caption)>|<br>|<small>", r" \g<0> ", markup)
     return re.sub(r"\s+", " ", read(parted).text)
 

@@ -1,4 +1,4 @@
-"""Counts and quantiles of the last minutes: what is added, what is forgotten, how much is kept."""
+"""Counts and quantiles of the last minutes: what is counted, when it is forgotten, and the bound of the memory."""
 
 import pytest
 
@@ -52,9 +52,9 @@ def test_a_request_counts_for_the_whole_and_each_attempt_for_its_deployment() ->
     failed, answered = uses.deployments["v/m/a"], uses.deployments["v/m/b"]
     assert (failed.requests, failed.errors, failed.tokens, failed.durations) == (1, 1, 0, ())
     assert (answered.requests, answered.errors, answered.tokens) == (1, 0, 30)
-    # The vendor that failed has counted no prompt.
+    # The failed vendor has counted no prompt.
     assert [each.cached_share for each in (uses.whole, answered, failed)] == [0.75, 0.75, None]
-    # Of the request as a whole, and of the call that answered it.
+    # The figures of the request as a whole, and of the call that got its response.
     assert uses.whole.duration(0.5) == pytest.approx(2.0)
     assert answered.duration(0.5) == pytest.approx(1.0)
     assert uses.whole.first(0.5) == pytest.approx(0.5)

@@ -1,4 +1,4 @@
-"""The last reloads are kept, good ones with what changed and bad ones with why."""
+"""The last reloads are recorded: the changes of successful ones, and the errors of failed ones."""
 
 from config.problem import Problem
 from proxy.admin.reload_history import MOST_PROBLEMS, MOST_RELOADS, PastReload, ReloadHistory

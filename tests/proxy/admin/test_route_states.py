@@ -1,4 +1,4 @@
-"""Routes as they stand: which targets are skipped, why, and which routes come first."""
+"""The current state of routes: the skipped targets with their reasons, and the order of the routes."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The status for scripts has what the page has."""
+"""The JSON status has the same facts as the page."""
 
 import orjson
 

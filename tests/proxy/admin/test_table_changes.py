@@ -1,7 +1,7 @@
-"""What changed between two tables is told by name, without values."""
+"""The differences between two configurations are listed by name, without values."""
 
 from config.table.table_schema import GatewayConfig
-from proxy.admin.reload_history import MOST_CHANGES, table_changes
+from proxy.admin.reload_history import MOST_CHANGES, config_changes
 from tests.proxy.kit.tables import digest_of, loaded
 
 BEFORE = """\
@@ -23,7 +23,7 @@ def test_each_part_tells_what_came_went_and_changed() -> None:
     after = BEFORE.replace("mock/one: {}", "mock/two: {}").replace("fast: mock/one", "fast: mock/two")
     after = after.replace("sk-first-secret", "sk-second-secret") + TEAM
     after += "server: {port: 9000, stall_limit: 5s}\ndefaults: {on_unsupported: drop}\n"
-    found = table_changes(config(BEFORE), config(after))
+    found = config_changes(config(BEFORE), config(after))
     assert found == (
         "vendor v changed: api_key",
         "model mock/two added",
@@ -38,17 +38,17 @@ def test_each_part_tells_what_came_went_and_changed() -> None:
 
 
 def test_the_same_table_has_not_changed() -> None:
-    assert table_changes(config(BEFORE), config(BEFORE)) == ()
+    assert config_changes(config(BEFORE), config(BEFORE)) == ()
 
 
 def test_many_changes_are_counted() -> None:
     models = "".join(f", mock/m{number}: {{}}" for number in range(MOST_CHANGES + 7))
-    found = table_changes(config(BEFORE), config(BEFORE.replace("mock/one: {}", "mock/one: {}" + models)))
+    found = config_changes(config(BEFORE), config(BEFORE.replace("mock/one: {}", "mock/one: {}" + models)))
     assert len(found) == MOST_CHANGES + 1
     assert found[-1] == "and 7 more"
 
 
 def test_a_setting_that_needs_a_restart_is_named_once_and_first() -> None:
     after = config(BEFORE.replace("mock/one: {}", "mock/one: {}, mock/new: {}"))
-    told = table_changes(config(BEFORE), after, ["server.ledger"])
+    told = config_changes(config(BEFORE), after, ["server.ledger"])
     assert told == ("server.ledger changed (needs a restart)", "model mock/new added")

@@ -1,4 +1,4 @@
-"""A table with one of everything, and a way to write tables down. Never a running gateway."""
+"""A configuration with one of everything, and a fixture that writes config files. No test here runs a gateway."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -47,7 +47,7 @@ teams:
 
 @pytest.fixture
 def source(tmp_path: Path) -> Callable[[str], Source]:
-    """A function that writes a table down and names it as a source, its environment empty."""
+    """Return a function that writes a config file and returns it as a source with an empty environment."""
 
     def write(text: str) -> Source:
         path = tmp_path / "t.yaml"

@@ -1,4 +1,4 @@
-"""Arguments reach their command, wrong ones are named, and every help has examples."""
+"""Arguments reach their command, wrong ones are named, and every help text has examples."""
 
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def test_wrong_usage_is_status_2(arguments: list[str], capsys: Output) -> None:
 @pytest.mark.parametrize("port", ["-1", "65536", "8080.0", "²"])
 def test_a_number_that_is_no_port_is_named(port: str, capsys: Output) -> None:
     assert usage_error("serve", f"--port={port}") == 2
-    assert f"'{port}' is no port: 0 to 65535" in capsys.readouterr().err
+    assert f"'{port}' is not a port: 0 to 65535" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -88,7 +88,7 @@ def test_key_schema_check_and_routes_are_reached(capsys: Output) -> None:
     assert main(["routes"]) == 0
     assert "mock/echo" in capsys.readouterr().out
     assert main(["routes", "--team", "search"]) == USAGE
-    assert "the table has no teams" in capsys.readouterr().err
+    assert "the configuration has no teams" in capsys.readouterr().err
 
 
 def test_explain_is_reached_with_its_form(tmp_path: Path, capsys: Output) -> None:

@@ -23,5 +23,5 @@ def test_an_unknown_team_is_wrong_usage_with_the_nearest_name(source: Callable[[
 
 
 def test_a_table_without_teams_says_so() -> None:
-    with pytest.raises(CommandError, match="the table has no teams"):
+    with pytest.raises(CommandError, match="the configuration has no teams"):
         find_team(Source(None, {}).load().snapshot, "search")

@@ -1,4 +1,4 @@
-"""Every problem is one line with its place, in each form, and no secret is in any."""
+"""Every problem is one line with its path, in each output format, and no line contains a secret."""
 
 import json
 import sys
@@ -136,7 +136,7 @@ def test_every_problem_is_a_line_with_its_place_in_order(source: Writer, capsys:
 @pytest.mark.parametrize(
     ("table", "expected"),
     [
-        # Each warning would only be the echo of what has been refused.
+        # Each of these warnings would only repeat an error.
         ("vendors: {mock: {}}\nmodels: {mock/echo: {policy: wieghted, deployments: {a: {weight: 2}}}}", ["policy"]),
         ("vendors: {mock: {}}\nmodles: {mock/echo: {}}", ["modles"]),
         (
@@ -144,7 +144,7 @@ def test_every_problem_is_a_line_with_its_place_in_order(source: Writer, capsys:
             ["api_key", "max_output_tokens"],
         ),
         ('defaults: {api_key: "${K:-x}"}\nvendors: {openai: {api_key: "${L}"}, mock: {}}', ["api_key", "api_key"]),
-        # These stand for themselves.
+        # These warnings are independent of the errors.
         (
             "vendors: {anthropic: {api_key: x}}\nmodels: {anthropic/x: {}}\nroutes: {r: anthropic/y}",
             ["api_key", "max_output_tokens", "r"],
@@ -303,9 +303,9 @@ def test_what_each_cache_does_is_said_where_it_is_written_and_is_no_problem(sour
     table = source(CACHED)
     assert check(table, "error", FORMS["text"]) == 0
     first, second, last = capsys.readouterr().out.splitlines()
-    does = f"answers are kept 3600 s for all teams together, in memory, for {CACHED_REQUESTS}"
+    does = f"responses are cached 3600 s for all teams together, in memory, for {CACHED_REQUESTS}"
     assert first == f"{table.path}:4:19 models.mock/a.cache: note: {does}"
-    assert second == f"{table.path}:5:19 models.mock/b.cache: note: no answers are kept"
+    assert second == f"{table.path}:5:19 models.mock/b.cache: note: no responses are cached"
     assert last.startswith("ok: ")
     check(table, "error", FORMS["json"])
     assert [each["severity"] for each in json.loads(capsys.readouterr().out)] == ["note", "note"]

@@ -1,4 +1,6 @@
-"""The table is that of the command line, else of the environment, else of the working folder, else the embedded one."""
+"""The config file is the one of the command line, else the environment, else the working folder, else the embedded
+one.
+"""
 
 from pathlib import Path
 
@@ -39,7 +41,7 @@ def test_a_link_that_leads_nowhere_and_a_folder_are_taken_and_then_told(tmp_path
 
 
 def test_two_names_on_the_command_line_are_wrong_usage(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="one table at a time") as caught:
+    with pytest.raises(CommandError, match="only one config file") as caught:
         chosen_table(A, B, {}, tmp_path)
     assert caught.value.status == USAGE
 
@@ -48,4 +50,4 @@ def test_a_table_is_called_by_its_whole_path(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     assert Source(A, {}).title == f"{tmp_path}/a.yaml"
     assert Source(A, {}, found="named by DRAGOMAN_CONFIG").title == f"{tmp_path}/a.yaml (named by DRAGOMAN_CONFIG)"
-    assert Source(None, {}).title == "the embedded table"
+    assert Source(None, {}).title == "the embedded configuration"

@@ -1,4 +1,4 @@
-"""Mistyped words are answered with the nearest known one, in one line; the parser describes itself."""
+"""The error for a mistyped word suggests the nearest known one, in one line. The parser describes itself."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def test_the_parser_describes_itself() -> None:
     tree = argument_parser().tree()
     assert {"serve", "check", "import", "completion"} <= tree.commands.keys()
     check = tree.commands["check"]
-    assert check.summary.startswith("Say everything that is wrong")
+    assert check.summary.startswith("Print every problem")
     assert check.takes_files
     output = next(option for option in check.options if "--output" in option.names)
     assert (output.takes_value, output.choices, output.is_file) == (True, ("text", "json", "github"), False)

@@ -1,4 +1,4 @@
-"""The scripts for shells: each is run by its shell, where that is installed, and the right words come out."""
+"""The completion scripts: each is run by its shell, if it is installed, and offers the right words."""
 
 import shutil
 import subprocess
@@ -21,7 +21,7 @@ def script(shell: str) -> str:
 
 
 def run(shell: str, code: str, before: str = "") -> list[str]:
-    """What a shell prints that runs some code, the script and then other code, in lines."""
+    """Return the lines that a shell prints when it runs `before`, the script and `after`."""
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
     arguments = {"bash": ["--norc", "--noprofile"], "zsh": ["-f"], "fish": ["--no-config"]}[shell]
@@ -43,7 +43,7 @@ def in_bash(*words: str) -> list[str]:
 
 
 def in_zsh(*words: str) -> list[str]:
-    """The words that are offered; those that begin like the last one are left for zsh itself to choose."""
+    """Return the words that are offered. zsh itself filters them by the prefix that has been typed."""
     quoted = " ".join(f"'{word}'" for word in words)
     stubs = (
         "compadd() { shift; print -l -- $@ }; _files() { print files }; compset() { : }\n"

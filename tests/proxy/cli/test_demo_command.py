@@ -1,4 +1,4 @@
-"""The demo shows a streamed answer that came over HTTP, prints commands that work, and fails when it was not whole."""
+"""The demo prints a response streamed over HTTP and commands that work, and fails if the response is incomplete."""
 
 import asyncio
 import re
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.cli.demo_command import REQUEST, SmokeFailed, curl, demo_once, stream
+from proxy.cli.demo_command import REQUEST, DemoRequestFailed, curl, demo_once, stream
 from proxy.cli.main import main
 from proxy.cli.terminal import CommandError
 from tests.support.gateway import ROOT
@@ -27,7 +27,7 @@ Output = pytest.CaptureFixture[str]
 
 
 async def streamed(script: Script) -> str:
-    """What the demo would show of an answer."""
+    """Return the text that the demo would print for a response."""
     async with FakeVendor(script) as vendor:
         return "".join(await asyncio.to_thread(lambda: list(stream(vendor.base_url))))
 
@@ -51,7 +51,7 @@ def test_a_team_comes_to_its_limit_and_the_ledger_names_it(capsys: Output) -> No
 def test_a_team_that_is_not_kept_to_its_limit_fails_the_demo(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proxy.cli.usage.limit_demo.asked", lambda url, key: (200, ""))
     assert demo_once(0) == 1
-    assert "did not keep a team to its limit: a limit of 3 requests a minute let 4 pass" in capsys.readouterr().err
+    assert "did not enforce a team's limit: a limit of 3 requests a minute let 4 pass" in capsys.readouterr().err
 
 
 @contextmanager
@@ -97,7 +97,7 @@ BROKEN = {
 @looped("what", BROKEN)
 async def test_an_answer_that_is_not_whole_is_a_failure(what: str) -> None:
     script, words = BROKEN[what]
-    with pytest.raises(SmokeFailed, match=words):
+    with pytest.raises(DemoRequestFailed, match=words):
         await streamed(script)
 
 
@@ -105,7 +105,7 @@ def test_a_failed_request_is_status_1_and_one_line(capsys: Output, monkeypatch: 
     monkeypatch.setitem(REQUEST, "model", "mock/cut-2")
     assert demo_once(0) == 1
     (line,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("dragoman: "))
-    assert line.startswith("dragoman: the gateway did not answer its own request: HTTP 404")
+    assert line.startswith("dragoman: the gateway did not serve its own request: HTTP 404")
 
 
 def test_an_output_that_takes_nothing_is_one_line_and_no_fault_of_the_gateway(

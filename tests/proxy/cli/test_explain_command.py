@@ -1,4 +1,4 @@
-"""What is printed of an explanation: the steps, each call whole and without a secret, or the client's error."""
+"""The printed explanation: its steps, each complete call without a secret, or the client's error."""
 
 import io
 import json
@@ -21,7 +21,7 @@ Output = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def ask(source: Writer, tmp_path: Path, capsys: Output) -> Callable[..., tuple[int, str]]:
-    """Explain a body on the table with one of everything; the status and what was printed."""
+    """Explain a body on the configuration with one of everything. Return the exit status and the printed text."""
 
     def run(form: str, team: str | None = None, path: str | None = None, **body: object) -> tuple[int, str]:
         request = tmp_path / "request.json"
@@ -144,7 +144,7 @@ routes:
 
 @pytest.fixture
 def seeded(source: Writer, tmp_path: Path, capsys: Output) -> Callable[[str], str]:
-    """Explain a request that Claude would drop the seed of, on a table that lets it."""
+    """Explain a request whose seed is dropped for Claude, on a configuration that allows it."""
 
     def run(form: str) -> str:
         body = tmp_path / "request.json"
@@ -253,10 +253,10 @@ def explain_limits(source: Writer, tmp_path: Path, form: str, team: str) -> int:
 def test_the_text_shows_what_the_request_is_held_to(source: Writer, tmp_path: Path, capsys: Output) -> None:
     assert explain_limits(source, tmp_path, "text", "search") == 0
     text = capsys.readouterr().out
-    assert "held to these, with 1 request and about 74 tokens; beyond a limit the client gets 429:\n" in text
+    assert "These limits apply, with 1 request and about 74 tokens; beyond a limit the client gets 429:\n" in text
     assert "  team search: 600 requests per minute\n" in text
     assert "  team search: 5 USD per day; once 80% are spent: requests go to cheap\n" in text
-    assert "only the running gateway knows" in text
+    assert "the running gateway knows it" in text
 
 
 def test_the_object_has_the_limits_too(source: Writer, tmp_path: Path, capsys: Output) -> None:
@@ -274,7 +274,7 @@ def test_the_answer_cache_of_a_name_is_told(source: Writer, tmp_path: Path, caps
     for form in ("text", "json"):
         assert explain(table, ExplainOptions(str(request), None, None, None), FORMS[form]) == 0
         printed.append(capsys.readouterr().out)
-    assert "Answers are kept 600 s and 3600 s more while no deployment answers" in printed[0]
+    assert "Aesponses are cached 600 s and 3600 s more while no deployment answers" in printed[0]
     told = {"ttl": 600.0, "stale": 3600.0, "scope": "team", "where": "memory", "max_bytes": 262144}
     assert json.loads(printed[1])["cache"] == {**told, "this_request": "this request's is"}
 

@@ -1,4 +1,4 @@
-"""What `explain` tells of a conversation that the client's headers name, and what it never prints."""
+"""The part of `explain` on a conversation that the client's headers name, and the secrets that it never prints."""
 
 import json
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from tests.support.looped import looped
 
 
 def asked_with(table: Source, tmp_path: Path, capsys: Output, headers: Sequence[str], **body: object) -> list[str]:
-    """What is printed of a request with headers, as text and as JSON."""
+    """Return the explanation of a request with headers, as text and as JSON."""
     request = tmp_path / "request.json"
     request.write_bytes(orjson.dumps(body))
     printed = []

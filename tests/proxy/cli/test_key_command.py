@@ -1,4 +1,4 @@
-"""A fresh key works in every header, and its digest is the one the gateway looks up."""
+"""A new key works in every header, and its digest is the one that the gateway looks up."""
 
 import hashlib
 import math
@@ -41,7 +41,7 @@ def test_the_digest_line_is_what_a_table_takes() -> None:
 
 
 def written(capsys: pytest.CaptureFixture[str], options: KeyOptions) -> tuple[str, str]:
-    """The entry that is printed, and what is said of it."""
+    """Return the printed config entry, and the note that is printed with it."""
     assert key_new(options, NOW) == 0
     output = capsys.readouterr()
     key, entry = output.out.splitlines()

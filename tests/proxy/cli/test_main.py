@@ -1,4 +1,4 @@
-"""Exit statuses and one line for each mistake, and which table a command works on."""
+"""Exit statuses, one line for each mistake, and the config file that a command uses."""
 
 import argparse
 import errno
@@ -54,17 +54,17 @@ def test_an_interrupt_is_silent(error: BaseException, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("error", [BrokenPipeError(), ExceptionGroup("tasks", [BrokenPipeError()])])
 def test_a_reader_that_left_is_silent(error: BaseException, monkeypatch: pytest.MonkeyPatch, capfd: Output) -> None:
     raising(error, monkeypatch)
-    monkeypatch.setattr(cli, "_forget_output", lambda: None)
+    monkeypatch.setattr(cli, "_discard_output", lambda: None)
     assert main(["version"]) == CLOSED_PIPE
     assert capfd.readouterr().err == ""
 
 
 TABLE = "version: 1\nvendors: {mock: }\nmodels: {mock/own: }\n"
-"""A table unlike the embedded one."""
+"""A configuration unlike the embedded one."""
 
 EMBEDDED_WARNING = (
-    "dragoman: warning: no table is named (-c FILE, or DRAGOMAN_CONFIG) and there is no table.yaml in this folder: "
-    "this is the embedded one, which has only the mock vendor\n"
+    "dragoman: warning: no config file is given (-c FILE, or DRAGOMAN_CONFIG) and there is no table.yaml in this "
+    "folder: this is the embedded configuration, which has only the mock vendor\n"
 )
 
 
@@ -94,7 +94,7 @@ def test_the_table_of_the_working_folder_is_taken_and_told(command: list[str], h
     if command == ["check"]:
         assert output.out.startswith(f"checking {told}ok: 1 vendor, 1 model")
     else:
-        assert output.err == f"dragoman: the table is {told}"
+        assert output.err == f"dragoman: the config file is {told}"
 
 
 @pytest.mark.parametrize("command", COMMANDS_WITH_A_TABLE, ids=lambda command: command[0])
@@ -116,7 +116,7 @@ def test_a_table_may_be_named_without_c(command: list[str], here: Path, capsys: 
     assert main([*command, "own.yaml"]) == 0
     assert capsys.readouterr().err == ""
     assert main([*command, "own.yaml", "-c", "own.yaml"]) == USAGE
-    assert capsys.readouterr().err == "dragoman: one table at a time: own.yaml and -c own.yaml\n"
+    assert capsys.readouterr().err == "dragoman: only one config file: own.yaml and -c own.yaml\n"
 
 
 @pytest.mark.parametrize("form", ["json", "github"])
@@ -139,7 +139,7 @@ def test_a_table_that_cannot_be_served_is_named_by_where_its_name_came_from(
     monkeypatch.setenv("DRAGOMAN_CONFIG", "gone.yaml")
     assert main(["serve"]) == 1
     assert capsys.readouterr().err == (
-        f"dragoman: the table is {here / 'gone.yaml'} (named by DRAGOMAN_CONFIG)\n"
+        f"dragoman: the config file is {here / 'gone.yaml'} (named by DRAGOMAN_CONFIG)\n"
         "gone.yaml:1:1 cannot read the file: No such file or directory\n"
     )
 

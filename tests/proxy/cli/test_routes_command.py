@@ -1,4 +1,4 @@
-"""What every name resolves to, a row for each deployment, whole and as a team sees it."""
+"""The resolution of every name, with a row for each deployment, for all names and for a team's."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The command line's addresses beat the table's, and a port that is taken is one line."""
+"""The addresses of the command line override the config file's, and a port that is taken is reported in one line."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from config.problem import ConfigError
 from config.sections.server_section import ServerSection
-from proxy.cli.command_parser import MOST_WORKERS
+from proxy.cli.command_parser import MAX_WORKERS
 from proxy.cli.main import main
 from proxy.cli.serve_command import ServeOptions, addresses, cannot_listen, serve
 from proxy.cli.terminal import CommandError
@@ -103,7 +103,9 @@ async def test_the_program_serves_a_table_until_it_is_told_to_end(tmp_path: Path
 
 @asynccontextmanager
 async def serving(folder: Path, server: str, *arguments: str) -> AsyncIterator[list[str]]:
-    """Run the command until it listens, and yield the lines that it has logged by then. It ends well."""
+    """Run the command until it listens, and yield the lines that it has logged by then. The command must end with
+    status 0.
+    """
     path, log = folder / "t.yaml", folder / "stderr.log"
     path.write_text(f"version: 1\nvendors: {{mock: {{}}}}\nmodels: {{mock/*: {{}}}}\nserver: {{{server}}}\n")
     with log.open("wb") as err:
@@ -137,9 +139,9 @@ async def test_the_command_line_says_how_many_processes_serve(tmp_path: Path, gi
     async with serving(tmp_path, "port: 0, workers: 2, drain_grace: 0s, admin: {port: 0}", *given) as lines:
         first, *told, last = lines
     cores = usable_cores()
-    assert f"serving the table {tmp_path / 't.yaml'}" in first
+    assert f"serving the configuration {tmp_path / 't.yaml'}" in first
     assert (f"with {count} workers" in last) == (count > 0)
-    assert [f"{count} workers on {cores} cores: more than there are cores" in each for each in told] == [True] * (
+    assert [f"{count} workers on {cores} cores: more workers than cores" in each for each in told] == [True] * (
         count > cores
     )
 
@@ -175,20 +177,21 @@ def test_a_number_of_workers_that_cannot_be_is_wrong_usage(given: str, capsys: p
     with pytest.raises(SystemExit) as caught:
         main(["serve", f"--workers={given}"])
     assert caught.value.code == 2
-    assert f"{given!r} is no number of workers: 1 to 256, or auto" in capsys.readouterr().err
+    assert f"{given!r} is not a number of workers: 1 to 256, or auto" in capsys.readouterr().err
 
 
 def test_a_table_may_ask_for_as_many_workers_as_the_command_line() -> None:
-    assert [ServerSection.model_validate({"workers": count}).workers for count in (1, MOST_WORKERS, "auto")] == [
-        *(1, MOST_WORKERS, "auto")
+    assert [ServerSection.model_validate({"workers": count}).workers for count in (1, MAX_WORKERS, "auto")] == [
+        *(1, MAX_WORKERS, "auto")
     ]
     with pytest.raises(ValidationError, match="less than or equal to 256"):
-        ServerSection.model_validate({"workers": MOST_WORKERS + 1})
+        ServerSection.model_validate({"workers": MAX_WORKERS + 1})
 
 
 def shown_on_a_terminal(table: Path, piped: bool) -> str:
-    """The first line of the log of a gateway whose standard error is a terminal, and its standard output unless it is
-    piped."""
+    """Return the first log line of a gateway whose standard error is a terminal, and its standard output unless it is
+    piped.
+    """
     table.write_text("version: 1\nvendors: {mock: }\nmodels: {mock/*: }\n", encoding="utf-8")
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "proxy", "serve", str(table), "--port=0", "--admin-port=0"]
@@ -207,5 +210,5 @@ def shown_on_a_terminal(table: Path, piped: bool) -> str:
 @pytest.mark.parametrize("piped", [False, True])
 def test_a_person_at_a_terminal_reads_text_and_a_program_json(piped: bool, tmp_path: Path) -> None:
     line = shown_on_a_terminal(tmp_path / "t.yaml", piped)
-    assert "serving the table" in line
+    assert "serving the configuration" in line
     assert line.startswith("{") == piped

@@ -1,9 +1,9 @@
-"""Colours appear on terminals where they are not switched off."""
+"""Colours are used on terminals unless they are switched off."""
 
 import io
 from typing import TextIO
 
-from proxy.cli.terminal import FAILED, CommandError, Ink, paint, shows_colour
+from proxy.cli.terminal import FAILED, CommandError, Style, paint, shows_colour
 from tests.support.looped import looped
 
 
@@ -27,8 +27,8 @@ def test_colours_need_a_terminal_and_no_refusal(stream: TextIO, env: dict[str, s
 
 
 def test_painted_text_ends_in_the_plain_style_and_unpainted_is_the_text() -> None:
-    assert paint("ok", Ink.GREEN, Terminal(), {}) == "\x1b[32mok\x1b[0m"
-    assert paint("ok", Ink.GREEN, io.StringIO(), {}) == "ok"
+    assert paint("ok", Style.GREEN, Terminal(), {}) == "\x1b[32mok\x1b[0m"
+    assert paint("ok", Style.GREEN, io.StringIO(), {}) == "ok"
 
 
 def test_a_command_error_means_no_unless_it_says_otherwise() -> None:

@@ -1,4 +1,4 @@
-"""The matrix as the operator reads it: a line a profile, a line a feature, and all of it as JSON."""
+"""The feature matrix as an operator reads it: a line for each profile and each feature, and the whole as JSON."""
 
 import json
 

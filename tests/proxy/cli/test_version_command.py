@@ -1,4 +1,4 @@
-"""The version is that of the installed distribution."""
+"""The printed version is the version of the installed distribution."""
 
 import json
 import platform

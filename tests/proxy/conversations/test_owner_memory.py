@@ -1,4 +1,4 @@
-"""What is remembered for owners here and at other processes: who is asked when, and what a deletion promises."""
+"""The memory of owners, local and shared: the order of lookups, and the guarantees of a deletion."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 import pytest
 
 from proxy.conversations import owner_memory
-from proxy.conversations.owner_memory import FoundEntries, OwnerMemory
+from proxy.conversations.owner_memory import FoundEntries, OwnerMemory, owner_of
 from proxy.conversations.stored_entries import StoredEntries
+from proxy.request_record import NO_TEAM, UNKNOWN_TEAM, RequestRecord
 
 
 @dataclass
 class Others:
-    """A memory that other processes share, which may be away, and may never say that something is written."""
+    """A memory shared with other processes, which may be unreachable, and may never confirm a write."""
 
     data: dict[tuple[str, str], bytes] = field(default_factory=dict)
     asked: list[tuple[Sequence[str], Sequence[str]]] = field(default_factory=list)
@@ -96,3 +97,8 @@ async def test_an_answer_does_not_wait_long_for_others_to_know() -> None:
     async with asyncio.timeout(30):
         await memory(others).put_and_wait("a", {"k": b"1"})
     assert others.data == {("a", "k"): b"1"}
+
+
+def test_stored_data_are_a_team_s_or_without_teams_an_address_s() -> None:
+    of = [owner_of(RequestRecord("r", 0.0, "openai", "/", "10.0.0.1", team)) for team in ("a", NO_TEAM, UNKNOWN_TEAM)]
+    assert of == ["team a", "client 10.0.0.1", "team unknown"]

@@ -1,4 +1,4 @@
-"""Stored responses as entries and back: what is kept of them, and what others may have written in their place."""
+"""Stored responses as entries and back: the fields that are stored, and entries that another program has written."""
 
 from dataclasses import replace
 from functools import partial

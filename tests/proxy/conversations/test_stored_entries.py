@@ -1,4 +1,4 @@
-"""Entries kept for owners: what is held, for how long, and whose entries go first."""
+"""Entries stored for owners: their bounds, their lifetime, and the owner whose entries are evicted first."""
 
 from functools import partial
 
@@ -100,7 +100,7 @@ def test_sizes_hold_and_nobody_falls_below_an_equal_share(steps: list[tuple[str,
             owned = kept._owners.get(each)
             lost = size - (0 if owned is None else owned.size)
             if each != owner and lost > 0 and later == 0:
-                # Whoever lost had more than an equal share before the last entry that it lost.
+                # Only an owner over its equal share before the last eviction can have lost an entry.
                 assert size >= most / (len(before) + 1)
 
 

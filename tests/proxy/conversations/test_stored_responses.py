@@ -1,4 +1,4 @@
-"""Responses that are stored for later turns: whose they are, how long and how many, and what is said of one gone."""
+"""Responses stored for later turns: their owners, lifetimes and bounds, and the error for one that is gone."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ from providers.completion import Chunk, Completion, NativeEvent, TextRun, Usage
 from providers.json_types import JsonObject
 from providers.unified_request import Operation, TextPrompt, UnifiedRequest
 from proxy.conversations import stored_responses
-from proxy.conversations.owner_memory import OwnerMemory
+from proxy.conversations.owner_memory import OwnerMemory, owner_of
 from proxy.conversations.response_entries import MOST_TURNS, answer_in, read_chain, read_items
 from proxy.conversations.stored_entries import StoredEntries
-from proxy.conversations.stored_responses import AnswerStore, StoredResponses
+from proxy.conversations.stored_responses import StoredResponses, StoringHook
 from proxy.errors import ErrorFacts, GatewayError
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.request_record import RequestRecord
@@ -201,7 +201,7 @@ async def test_while_the_others_are_away_it_goes_on_and_says_what_cannot_be_know
 
 @dataclass
 class Rendered:
-    """A renderer that has rendered an answer."""
+    """A renderer that has rendered a response."""
 
     answer: StoredResponse | None
     calls: list[str] = field(default_factory=list)
@@ -235,22 +235,27 @@ def record() -> RequestRecord:
     return RequestRecord("id", 0.0, "responses", "/v1/responses")
 
 
+async def written(stored: StoredResponses, told: RequestRecord, renderer: Rendered) -> bytes:
+    """What a client is shown of a response that the surface has written."""
+    return await StoringHook(stored, RequestThreads()).written(told, renderer, b"shown", heavy=False)
+
+
 async def test_an_answer_is_stored_for_its_owner() -> None:
     stored, told = store(), record()
-    kept = await AnswerStore(stored, "a", RequestThreads()).keep(Rendered(response("resp_1")), told, b"shown")
+    kept = await written(stored, told, Rendered(response("resp_1")))
     assert kept == b"shown"
-    assert answer_in("resp_1", await stored.get("a", "resp_1"))
+    assert answer_in("resp_1", await stored.get(owner_of(told), "resp_1"))
     assert told.dropped == ()
 
 
 async def test_an_answer_that_was_to_be_stored_and_is_not_is_named() -> None:
     stored, told = store(most=100), record()
     told.dropped = ("user",)
-    shown = await AnswerStore(stored, "a", RequestThreads()).keep(Rendered(response("resp_1")), told, b"shown")
+    shown = await written(stored, told, Rendered(response("resp_1")))
     assert shown == b"shown, not stored"
     assert list(told.dropped) == ["user", "store"]
     unwanted = record()
-    assert await AnswerStore(stored, "a", RequestThreads()).keep(Rendered(None), unwanted, b"shown") == b"shown"
+    assert await written(stored, unwanted, Rendered(None)) == b"shown"
     assert unwanted.dropped == ()
 
 

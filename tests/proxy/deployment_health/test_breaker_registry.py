@@ -1,4 +1,4 @@
-"""The order in which the deployments of a group may be asked, and what happens when none may be."""
+"""The order in which the deployments of a group are tried, and the behaviour if all of them are unavailable."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,12 +22,12 @@ A, B, C = GROUP = tuple(replace(BASE, deployment=name) for name in "abc")
 
 
 def registry(rules: HealthRules = RULES, draw: Callable[[], float] = middle) -> Breakers:
-    """Nothing is known."""
+    """Return a registry without any history."""
     return Breakers(rules, draw)
 
 
 def eject(health: Breaker, now: float) -> None:
-    """Five failures in a row."""
+    """Let five requests in a row fail."""
     for _ in range(RULES.failures):
         fail(health, now)
 
@@ -37,7 +37,7 @@ def cool(health: Breaker, now: float, seconds: float) -> None:
 
 
 def hang(health: Breaker, now: float) -> None:
-    """Enough tries without a first byte, for long enough at `now` + 6."""
+    """Begin enough tries without a first byte. They have waited long enough at `now` + 6."""
     for _ in range(RULES.hanging_least + 1):
         health.begin(now, AnswerKind.STREAM)
 
@@ -141,7 +141,7 @@ def test_one_that_returned_lately_goes_first_only_for_its_share(number: float, o
 
 
 def test_a_conversation_comes_back_once_and_stays() -> None:
-    """By its own number, which is drawn once: a turn here and a turn there would fill two caches."""
+    """The number of the conversation decides when it returns. A change from turn to turn would fill two caches."""
     breakers = registry(draw=lambda: 0.5)
     eject(breakers.of(A), 0.0)
     succeed(breakers.of(A), 5.0)
@@ -172,7 +172,7 @@ def test_where_all_hang_the_order_stays(breakers: Breakers) -> None:
 
 
 def all_ejected() -> Breakers:
-    """Every deployment ejected: c until 5, b until 6, a until 7."""
+    """Return breakers with every deployment ejected: c until 5, b until 6, a until 7."""
     breakers = registry()
     for now, each in enumerate(reversed(GROUP)):
         eject(breakers.of(each), float(now))
@@ -250,7 +250,7 @@ def test_who_is_left_alone_is_told_with_how_long() -> None:
 
 
 def process(*targets: Target) -> tuple[Breakers, SharedCooldowns]:
-    """What one of several processes knows that has asked these."""
+    """Return the breakers of one of several processes that has called `targets`, with its shared cooldowns."""
     breakers, hearsay = registry(), SharedCooldowns(lambda: 0.0, lambda: None)
     breakers.share(hearsay)
     for each in targets:
@@ -259,7 +259,7 @@ def process(*targets: Target) -> tuple[Breakers, SharedCooldowns]:
 
 
 def tell(hearsay: SharedCooldowns, to: SharedCooldowns) -> tuple[Cooldown, ...]:
-    """Carry what the one has to say to the other."""
+    """Send the cooldowns of `hearsay` to another process, and return those that it accepts."""
     entries = [
         part for topic, left in hearsay.outgoing().items() for part in (encode_topic(topic).encode(), b"%d" % left)
     ]
@@ -267,7 +267,7 @@ def tell(hearsay: SharedCooldowns, to: SharedCooldowns) -> tuple[Cooldown, ...]:
 
 
 def keyed(key: str) -> Credential:
-    """A key of the operator's."""
+    """Return a credential with a key of the operator's."""
     return Credential("bearer", key=SecretStr(key))
 
 

@@ -1,4 +1,6 @@
-"""One deployment's health on a virtual clock: what takes it out, what brings it back, and how it looks meanwhile."""
+"""One deployment's circuit breaker on a virtual clock: the failures that open it, its recovery, and its reported
+state.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +20,7 @@ GROWING = replace(RULES, longest_cooldown=30.0)
 
 
 def ejected(now: float = 0.0, draw: Callable[[], float] = middle, rules: HealthRules = GROWING) -> Breaker:
-    """A deployment with five failures in a row behind it, away until `now` + 5."""
+    """Return a breaker that five failures in a row have opened until `now` + 5."""
     health = fresh(rules, draw)
     assert [fail(health, now) for _ in range(5)] == [False] * 4 + [True]
     return health
@@ -98,7 +100,7 @@ def test_a_refused_credential_or_model_ejects_at_once_for_a_minute(kind: Failure
 
 
 def failing_returns(health: Breaker, now: float, times: int) -> list[float]:
-    """The waits of successive ejections, each ended by a probe that fails at once."""
+    """Return the waits of successive ejections, each ended by a probe that fails at once."""
     waits = []
     for _ in range(times):
         waits.append(health.wait(now))

@@ -1,4 +1,4 @@
-"""What holds of health whatever happens: random sequences of requests, answers, failures and pauses."""
+"""Invariants of circuit breakers under random sequences of requests, responses, failures and pauses."""
 
 import random
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ steps_of = st.lists(
 
 @dataclass(slots=True)
 class World:
-    """A group, the requests under way, and what must be true of both."""
+    """A group of deployments, the requests in flight, and the invariants of both."""
 
     breakers: Breakers
     now: float = 1000.0
@@ -46,7 +46,7 @@ class World:
         return self.breakers.of(target)
 
     def ask(self) -> None:
-        """One request goes to the first that may be asked."""
+        """Send one request to the first deployment that may be called."""
         may = [each for each in GROUP if self.health(each).admits(self.now)]
         healthy = [each for each in may if self.health(each).share(self.now) == 1 and not self.hangs(each)]
         untroubled = [each for each in GROUP if self.health(each).untroubled(self.now)]
@@ -70,7 +70,7 @@ class World:
         self.begin(arranged.ready[0], admitted=bool(may))
 
     def hangs(self, target: Target) -> bool:
-        """Whether one of the group hangs."""
+        """Return whether a deployment of the group is hanging."""
         return self.health(target).hanging(self.now)
 
     def begin(self, target: Target, *, admitted: bool) -> None:
@@ -106,7 +106,7 @@ class World:
             assert health.state(self.now) in (before, State.CLOSED)
 
     def check(self) -> None:
-        """What must be true at any moment."""
+        """Check the invariants that hold at any moment."""
         for each in GROUP:
             health = self.health(each)
             state = health.state(self.now)
@@ -121,7 +121,7 @@ class World:
 
 
 def take(world: World, name: str, value: object) -> None:
-    """One step of a sequence."""
+    """Take one step of a sequence."""
     match name, value:
         case "pause", float(seconds):
             world.now += seconds
@@ -149,7 +149,7 @@ def take(world: World, name: str, value: object) -> None:
 
 
 def lived(steps: list[tuple[str, object]]) -> World:
-    """A world after these steps, checked after each."""
+    """Return a world after `steps`, checked after each."""
     world = World(Breakers(RULES, random.Random(len(steps)).random))
     for name, value in steps:
         take(world, name, value)

@@ -1,4 +1,4 @@
-"""What a deployment's own settings change of the rules that it is judged by, and what a vendor's word counts for."""
+"""The effect of a deployment's own settings on its circuit breaker, and of the vendor's own statements."""
 
 from dataclasses import replace
 

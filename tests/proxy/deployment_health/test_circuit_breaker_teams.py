@@ -1,4 +1,4 @@
-"""What several teams see of one deployment: whose failures eject it for whom, and whose probe may end that."""
+"""One deployment with several teams: for which teams a failure ejects it, and whose probe ends the ejection."""
 
 import pytest
 
@@ -12,12 +12,12 @@ DENIED = Failure(FailureKind.AUTH, "no", 401)
 
 
 def fails(health: Breaker, team: str, now: float, failure: Failure = SERVER, times: int = 1) -> bool:
-    """A team's tries that fail at once; whether the last ejected it."""
+    """Let a team's tries fail at once, and return whether the last one ejected the deployment."""
     return [health.begin(now, AnswerKind.WHOLE, team).failed(now, failure) for _ in range(times)][-1]
 
 
 def works(health: Breaker, team: str, now: float) -> None:
-    """A team's try that goes well."""
+    """Let a team's try succeed."""
     health.begin(now, AnswerKind.WHOLE, team).succeeded(now)
 
 
@@ -82,7 +82,7 @@ def test_a_refusal_that_one_team_alone_has_seen_is_told_to_no_other_process() ->
 
 
 def away(health: Breaker) -> float:
-    """When a deployment that two teams saw fail may be asked again."""
+    """Return when a deployment that failed for two teams may be called again."""
     fails(health, "a", 0.0, times=RULES.failures)
     fails(health, "b", 0.0)
     assert health.only_team is None

@@ -1,4 +1,4 @@
-"""The limit on requests at once: what teaches it, how it moves, and when it is forgotten."""
+"""The learned limit on concurrent requests: the failures that teach it, its changes, and its expiry."""
 
 import asyncio
 
@@ -22,7 +22,7 @@ SAID = FailureKind.RATE_LIMITED
 
 
 def learned(in_flight: int, bound: int | None = None) -> Limit:
-    """A limit that was learned at second 0 with so many under way."""
+    """Return a limit that was learned at second 0 with `in_flight` requests in flight."""
     limit = Limit(RULES, bound)
     limit.lost(SAID, 0.0, 0.0, in_flight)
     return limit
@@ -174,7 +174,7 @@ def test_what_says_that_a_deployment_has_too_much(failure: Failure, ejected: boo
 
 
 class Crowded(Rig):
-    """A vendor that takes fifty at once, each for five seconds, and refuses whoever comes beyond."""
+    """A vendor that serves fifty requests at once, each for five seconds, and refuses any further one."""
 
     under_way = 0
 

@@ -1,4 +1,4 @@
-"""What a vendor said to other processes: how long it holds here, and what of its own words a deployment passes on."""
+"""Cooldowns that vendors reported to other processes: how long they apply here, and which cooldowns are shared."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The places of a deployment in virtual time: never too many, none lost, nobody overtaken, nobody waiting for ever."""
+"""The slots of a deployment in virtual time: never too many, no leak, first come first served, no endless wait."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -176,7 +176,7 @@ async def test_a_deadline_around_a_wait_costs_no_place() -> None:
 
 @dataclass
 class Crowd:
-    """Takers of one bulkhead: which got a place, and those of them who waited for it, in the order they had it."""
+    """Takers of one queue: which got a slot, and which of them waited for it, in the order in which they got it."""
 
     queue: DeploymentQueue
     takers: list["asyncio.Task[None]"] = field(default_factory=list)
@@ -185,7 +185,7 @@ class Crowd:
     held: int = 0
 
     def arrive(self) -> None:
-        """Another taker."""
+        """Add a taker."""
         self.takers.append(asyncio.create_task(self._take(len(self.takers))))
 
     async def _take(self, number: int) -> None:
@@ -193,23 +193,23 @@ class Crowd:
         asyncio.get_running_loop().call_soon(turns.append, None)
         await self.queue.take("a")
         self.served.add(number)
-        if turns:  # the loop went on meanwhile
+        if turns:  # if the event loop has run an iteration meanwhile
             self.waited.append(number)
         self.held += 1
 
     def cancel(self, which: int) -> None:
-        """One of the takers loses patience, if it still has any."""
+        """Cancel one of the takers, if there is any."""
         if self.takers:
             self.takers[which % len(self.takers)].cancel()
 
     def release(self) -> None:
-        """A holder is done."""
+        """Release the slot of one holder."""
         if self.held:
             self.held -= 1
             self.queue.release("a")
 
     async def disperse(self) -> None:
-        """Everybody who still comes to hold a place gives it back."""
+        """Release every slot until no taker waits."""
         while self.queue.in_flight or not all(taker.done() for taker in self.takers):
             self.release()
             await asyncio.sleep(0.01)

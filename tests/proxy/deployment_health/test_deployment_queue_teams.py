@@ -1,4 +1,4 @@
-"""The places of a deployment that several teams want, in virtual time: none has them all while others wait."""
+"""The slots of a deployment that several teams want, in virtual time: no team has all of them while others wait."""
 
 import asyncio
 
@@ -50,7 +50,7 @@ async def test_a_team_that_is_alone_gets_all_places() -> None:
 
 @in_virtual_time
 async def test_a_team_that_has_filled_the_line_gives_way_in_it_to_another_until_both_have_as_many() -> None:
-    queue = small()  # 2 places, and 4 in the line
+    queue = small()  # 2 slots, and 4 in the line
     async with asyncio.TaskGroup() as group:
         loud = await arrive(group, queue, "loud", 6)
         quiet = await arrive(group, queue, "quiet", 3)
@@ -70,7 +70,7 @@ async def test_a_team_that_has_filled_the_line_gives_way_in_it_to_another_until_
 )
 @in_virtual_time
 async def test_whatever_teams_do_all_places_are_given_back(story: list[tuple[str, str]], size: int, hard: bool) -> None:
-    """Beyond a learned limit a quarter more is for teams below their share; the operator's is never passed."""
+    """Teams below their share may exceed a learned limit by a quarter. The operator's limit is never exceeded."""
     queue = small(size) if hard else taught_exactly(size)
     takers: list[tuple[str, asyncio.Task[str]]] = []
     given_back: set[int] = set()

@@ -1,4 +1,4 @@
-"""What is known of deployments, and how long."""
+"""The state that is stored for deployments, and its lifetime."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""For whom a failure counts: what one team has seen against what the others have."""
+"""The teams for which a failure counts: one team's outcomes against the outcomes of the others."""
 
 from providers.failure import Failure, FailureKind
 from proxy.deployment_health.recent_failures import Ruling, Witnesses
@@ -8,7 +8,7 @@ BROKEN = Failure(FailureKind.SERVER, "broken", 500)
 
 
 def seen(*outcomes: tuple[str, float, bool]) -> Witnesses:
-    """Witnesses of outcomes, each of a team at a time."""
+    """Return witnesses of outcomes, each with its team and time."""
     witnesses = Witnesses(30.0)
     for team, at, well in outcomes:
         if well:

@@ -1,4 +1,4 @@
-"""Who waits for a first byte, since when, and how long that usually takes."""
+"""The tries that wait for a first byte, the start of their waits, and the usual duration."""
 
 from itertools import count
 
@@ -12,7 +12,7 @@ SPAN = 5.0
 
 
 def fed(*times: float) -> Awaited:
-    """One try after the other has taken these seconds to its first byte."""
+    """Return a tracker whose tries, begun one a second, have taken `times` seconds to their first byte."""
     awaited = Awaited(SPAN)
     for second, taken in zip(count(), times):
         awaited.begin(second, float(second))
@@ -106,7 +106,7 @@ def test_a_wait_that_was_cut_off_counts_only_above_the_tail() -> None:
 
 
 def test_the_tail_stays_where_it_is_although_the_longest_waits_are_cut_off() -> None:
-    """One in fifty would take ten times as long, and is cut off at one and a half times the tail."""
+    """One try in fifty would take ten times as long. It is cut off at one and a half times the tail."""
     times = [10.0 if number % 50 == 0 else (number * 7919 % 1000) / 1000 for number in range(4000)]
     awaited = Awaited(SPAN)
     for number, taken in enumerate(times):

@@ -1,4 +1,4 @@
-"""What a team knows against a deployment, so that it is not sent there for free."""
+"""The failures that a team has seen of a deployment, which end its free failover to that deployment."""
 
 from providers.failure import VERDICTS, Failure, FailureKind
 from proxy.deployment_health.circuit_breaker import TEAM_FAILURES, AnswerKind, State

@@ -8,7 +8,7 @@ from tests.support.looped import looped
 
 
 def waiting(health: Breaker, number: int, now: float, answer: AnswerKind = AnswerKind.STREAM) -> list[TrackedAttempt]:
-    """Tries without a first byte."""
+    """Return a tracker with tries that have no first byte."""
     return [health.begin(now, answer) for _ in range(number)]
 
 

@@ -1,4 +1,4 @@
-"""Health over minutes of virtual time: outages, hanging deployments, and what happens when they end."""
+"""Circuit breakers over minutes of virtual time: outages, hanging deployments, and their recovery."""
 
 import random
 from itertools import count
@@ -74,7 +74,7 @@ def test_one_hanging_deployment_of_three_delays_few_requests(seed: int, well: fl
     simulation.run()
     requests = simulation.between(well, well + 400)
     assert percentile([request.waited for request in requests], 0.99) <= 5.0
-    # What counting failures alone would have let through until the first of them ran into its limit.
+    # A circuit breaker that only counts failures would let these through until the first one ran into its timeout.
     assert simulation.tries_on(B, well, well + 60) <= 70
     assert all(request.first_byte is not None for request in requests)
 
@@ -104,7 +104,7 @@ def test_of_two_hundred_waiters_one_goes_to_the_deployment_that_returns() -> Non
     first_bytes = {A: 0.8, B: 0.3}
     simulation = Simulation(
         {each: steady(seconds) for each, seconds in first_bytes.items()},
-        # As even as a draw can be, so that the share is exact.
+        # These draws are as evenly spread as possible, so that the share is exact.
         draw=lambda: next(numbers) * 0.6180339887498949 % 1,
     )
     cool(simulation.breakers.of(A), 0.0, 5.0)
@@ -122,7 +122,7 @@ def test_of_two_hundred_waiters_for_one_deployment_one_is_let_through() -> None:
     cool(simulation.breakers.of(A), 0.0, 5.0)
     simulation.arrive([5.0] * 200)
     simulation.run()
-    # The second is the standing probe: nobody knows yet what becomes of the first.
+    # The second is the standing probe: the outcome of the first is still unknown.
     assert sum(bool(request.tries) for request in simulation.requests) <= 2
 
 

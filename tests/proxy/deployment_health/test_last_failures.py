@@ -1,4 +1,4 @@
-"""What the status page remembers of failures: the last of each deployment, and no word of a vendor's."""
+"""The failures on the status page: the last one of each deployment, without any text of a vendor."""
 
 from dataclasses import replace
 

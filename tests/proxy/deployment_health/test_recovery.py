@@ -1,4 +1,4 @@
-"""How soon a primary that was out is used again, in virtual time: what its clients see of its return."""
+"""How soon a primary is used again after an outage, in virtual time, and the latencies of its clients meanwhile."""
 
 import random
 from collections.abc import Callable
@@ -10,10 +10,10 @@ from tests.support.nightly import some
 
 OUTAGES = 100
 ANSWER = 0.5
-"""Seconds that both deployments take when they are well."""
+"""The seconds to a response of either deployment while it is healthy."""
 
 Outage = Callable[[float], Behaviour]
-"""How the primary behaves until a time."""
+"""The behaviour of the primary until the given end of the outage."""
 
 
 def fails(failure: Failure) -> Outage:
@@ -21,7 +21,7 @@ def fails(failure: Failure) -> Outage:
 
 
 def swallows(end: float) -> Behaviour:
-    """Does not answer to a connection; a system asks again after 1 and 3 s (Linux), and gives up after 5 here."""
+    """Drop every connection attempt. The system retries it after 1 and 3 s (Linux), and gives up after 5 s here."""
 
     def behaviour(now: float) -> Reaction:
         for later in (1.0, 3.0):

@@ -1,4 +1,4 @@
-"""Attempts of which another one of the same request was faster, and what is known of how long they usually wait."""
+"""Attempts that a faster attempt of the same request superseded, and their effect on the usual latency."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A table whose vendors are discovered, and a transport that answers by a script."""
+"""A configuration whose vendors are discovered, and a transport with scripted responses."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
@@ -26,7 +26,7 @@ def table(text: str = BOTH) -> Snapshot:
 
 @dataclass(slots=True)
 class Given:
-    """An answer of the script, after `wait` seconds."""
+    """A scripted response, which comes after `wait` seconds."""
 
     body: bytes
     status: int = 200
@@ -65,7 +65,7 @@ Answering = Callable[[UpstreamRequest], Given | UpstreamError]
 
 @dataclass(slots=True)
 class ScriptedTransport:
-    """Answers by `answering`, and notes each call with its moment."""
+    """A transport that responds by `answering` and records each call with its time."""
 
     answering: Answering
     calls: list[UpstreamRequest] = field(default_factory=list)
@@ -84,4 +84,4 @@ class ScriptedTransport:
         return answer
 
     async def aclose(self) -> None:
-        """Nothing to close."""
+        """Do nothing: no connection is open."""

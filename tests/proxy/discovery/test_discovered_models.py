@@ -1,4 +1,6 @@
-"""Lists of models in virtual time: who waits for one, when it is fetched again, and what stays when it cannot be."""
+"""Model lists in virtual time: which requests wait for one, when it is fetched again, and which list stays after a
+failed fetch.
+"""
 
 import asyncio
 import logging
@@ -8,7 +10,14 @@ import pytest
 
 from providers.dialect import UpstreamRequest
 from providers.failure import Failure, FailureKind, UpstreamError
-from proxy.discovery.discovered_models import FIRST_WAIT, FRESH, PAUSE, STALE, DiscoveredModels, ListState
+from proxy.discovery.discovered_models import (
+    DROP_AFTER,
+    FIRST_WAIT,
+    REFETCH_AFTER,
+    RETRY_PAUSE,
+    DiscoveredModels,
+    ListState,
+)
 from tests.proxy.discovery.kit import BOTH, VENDORS, Answering, Given, ScriptedTransport, listing, table
 from tests.proxy.kit.virtual_time import in_virtual_time
 from tests.support.looped import looped
@@ -38,7 +47,7 @@ def known(discovered: DiscoveredModels, vendor: str = "v") -> list[str]:
 
 
 def scripted(*outcomes: Given | UpstreamError) -> Answering:
-    """One outcome for each call, the last one for ever."""
+    """Return one outcome for each call. The last one repeats for ever."""
     left = list(outcomes)
     return lambda request: left.pop(0) if len(left) > 1 else left[0]
 
@@ -46,7 +55,7 @@ def scripted(*outcomes: Given | UpstreamError) -> Answering:
 @in_virtual_time
 async def test_nothing_is_fetched_before_a_client_asks_and_nothing_of_other_vendors() -> None:
     discovered, transport = await made(lambda request: listing("a"))
-    await asyncio.sleep(10 * FRESH)
+    await asyncio.sleep(10 * REFETCH_AFTER)
     assert (transport.calls, discovered.known) == ([], {})
     await discovered.ready(["v", "nobody"])
     assert [call.target.vendor for call in transport.calls] == ["v"]
@@ -97,10 +106,10 @@ async def test_a_client_that_leaves_does_not_end_the_fetch_for_the_others() -> N
 async def test_a_list_is_fetched_again_beside_the_request_that_finds_it_old() -> None:
     discovered, transport = await made(scripted(listing("a"), listing("b", wait=1.0)))
     await discovered.ready(["v"])
-    await until(FRESH - 1)
+    await until(REFETCH_AFTER - 1)
     await discovered.ready(["v"])
     assert len(transport.calls) == 1
-    await until(FRESH + 1)
+    await until(REFETCH_AFTER + 1)
     before = now()
     await asyncio.gather(*(discovered.ready(["v"]) for _ in range(10)))
     assert (now(), known(discovered), len(transport.calls)) == (before, ["a"], 2)
@@ -114,7 +123,7 @@ async def test_an_unchanged_list_leaves_what_is_known_as_it_is() -> None:
     await discovered.ready(["v"])
     first = discovered.known
     for same in (True, False):
-        await asyncio.sleep(FRESH)
+        await asyncio.sleep(REFETCH_AFTER)
         await discovered.ready(["v"])
         await asyncio.sleep(1)
         assert (discovered.known is first) is same
@@ -126,7 +135,7 @@ async def test_a_vendor_that_fails_is_asked_again_after_a_pause_and_delays_nobod
     for _ in range(600):
         await discovered.ready(["v"])
         await asyncio.sleep(1)
-    assert transport.moments == [pytest.approx(number * PAUSE, abs=1.1) for number in range(10)]
+    assert transport.moments == [pytest.approx(number * RETRY_PAUSE, abs=1.1) for number in range(10)]
     assert known(discovered) == []
 
 
@@ -134,12 +143,12 @@ async def test_a_vendor_that_fails_is_asked_again_after_a_pause_and_delays_nobod
 async def test_what_a_vendor_listed_stays_while_it_fails_and_no_longer_than_a_day() -> None:
     discovered, _ = await made(scripted(listing("a"), DOWN))
     await discovered.ready(["v"])
-    while now() < STALE - FRESH:
-        await asyncio.sleep(FRESH)
+    while now() < DROP_AFTER - REFETCH_AFTER:
+        await asyncio.sleep(REFETCH_AFTER)
         await discovered.ready(["v"])
         assert known(discovered) == ["a"]
     assert str(discovered.states()["v"]).startswith("1 models, last fetch failed: connect")
-    await until(STALE + 1)
+    await until(DROP_AFTER + 1)
     await discovered.ready(["v"])
     assert known(discovered) == []
     assert str(discovered.states()["v"]).startswith("not fetched yet, last fetch failed: connect")
@@ -161,7 +170,7 @@ async def test_a_failure_is_logged_once_until_it_changes_or_passes(caplog: pytes
     discovered, _ = await made(scripted(*outcomes))
     for _ in outcomes:
         await discovered.ready(["v"])
-        await asyncio.sleep(FRESH)
+        await asyncio.sleep(REFETCH_AFTER)
     assert [record.getMessage() for record in caplog.records] == [
         "the list of models of v could not be fetched: connect: The upstream refused the connection.",
         f"the list of models of v could not be fetched: {AUTH}",

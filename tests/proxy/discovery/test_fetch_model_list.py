@@ -1,4 +1,4 @@
-"""One list, page after page, and where it ends."""
+"""The pages of one model list, and where it ends."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ async def failure(transport: ScriptedTransport, *targets: Target) -> str:
 
 
 def pages(cursor_of: Callable[[int], str | None], each: int = 1) -> ScriptedTransport:
-    """Gemini's list, whose pages have `each` models; the cursor to the next of each page."""
+    """Return Gemini's list in pages of `each` models, by the cursor of the page."""
 
     def answer(request: UpstreamRequest) -> Given:
         number = len(made.calls) - 1

@@ -1,4 +1,4 @@
-"""What a wildcard stands for, over real sockets: vendors' lists fetched by the gateway and shown to its clients."""
+"""The models of a wildcard, over real sockets: the gateway fetches the vendors' lists and shows them to its clients."""
 
 import asyncio
 import socket
@@ -84,8 +84,9 @@ class Discovering:
 
 @asynccontextmanager
 async def world(folder: Path, answers: Mapping[str, Script] | None = None) -> AsyncIterator[Discovering]:
-    """The gateway before vendors that give the fixtures, and what `answers` has instead. Paged lists have a second page
-    that is empty."""
+    """Yield the gateway before vendors that send the fixtures, or the scripts in `answers` instead. Paged lists have a
+    second page that is empty.
+    """
     async with FakeVendor() as oa, FakeVendor() as cl, FakeVendor() as ge, FakeVendor() as co, FakeVendor() as ol:
         vendors = dict(zip(PATHS, (oa, cl, ge, co, ol), strict=True))
         for name, path in PATHS.items():
@@ -126,7 +127,7 @@ async def test_the_list_has_what_the_vendors_list_with_windows_and_the_table_s_p
         "context_length": 200000,
         "top_provider": {"context_length": 200000, "max_completion_tokens": 64000},
     }
-    # The table's own word comes before the vendor's.
+    # The configuration overrides the vendor's list.
     assert cards["ge/gemini-2.5-flash"]["context_length"] == 1000
     assert "pricing" in cards["oa/ft:gpt-4o-2024-08-06:acme::AbC123"]
     assert "pricing" not in cards["oa/gpt-4o-mini"]
@@ -170,7 +171,7 @@ async def test_one_discovered_model_is_told_with_its_window_before_any_list_was_
     card = (await made.get("/v1/models/cl%2Fclaude-haiku-4-5-20251001")).json()
     assert card["context_length"] == 200000
     assert made.vendors["openai"].connections == 0
-    # A model that the vendor does not list is passed on nevertheless.
+    # A model that the vendor does not list is still passed on.
     assert (await made.get("/v1/models/cl/claude-unlisted")).json()["id"] == "cl/claude-unlisted"
 
 

@@ -1,5 +1,6 @@
-"""The time that a whole answer has to begin, in virtual time: when another is asked instead, and whom that speaks
-against."""
+"""The deadline for the start of a non-streaming response, in virtual time: when another deployment is tried instead,
+and which deployment the failure counts against.
+"""
 
 from dataclasses import replace
 
@@ -10,26 +11,26 @@ from providers.target import Retries, Target
 from providers.unified_request import UnifiedRequest
 from proxy.deadlines import DeadlinePassed, Phase
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
-from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.dispatch.retry_rules import DeploymentRules
 from proxy.dispatch.single_attempt import Dispatcher
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from tests.proxy.kit.dispatch_rig import OK, TARGETS, Rig, hangs, outcomes, says
 from tests.proxy.kit.mark_streams import Body, often
 from tests.support.looped import looped
 
 EJECTING = DeploymentRules(HealthRules(failures=1, jitter=0.0))
-"""One failure is enough."""
+"""One failure opens the circuit."""
 
 
 def patient(name: str, answer: float | None = None, retries: Retries | None = None) -> Target:
-    """A deployment whose operator says how long a whole answer may take to begin."""
+    """Return a deployment whose non-streaming responses must begin within `answer` seconds."""
     target = TARGETS[name]
     return replace(target, timeouts=replace(target.timeouts, answer=answer), retries=retries or target.retries)
 
 
 def asked_of(rig: Rig, *targets: Target, total: float = 600.0, hurried: bool = False) -> str:
-    async def asked(dispatcher: Dispatcher, job: PlannedRequest[UnifiedRequest]) -> str:
+    async def asked(dispatcher: Dispatcher, job: Exchange[UnifiedRequest]) -> str:
         plan = Plan("v/m", "v/m", targets, False, ())
         return (await dispatcher.whole(replace(job, plan=plan)))[1].choices[0].text
 

@@ -1,4 +1,4 @@
-"""Which attempts the budget for retries pays for, under load in virtual time, and which are free of it."""
+"""The attempts that the retry budget pays for, under load in virtual time, and the attempts that are free."""
 
 import asyncio
 from collections import Counter
@@ -15,10 +15,10 @@ from providers.unified_request import Operation, TextPrompt, UnifiedRequest
 from proxy.deadlines import Deadlines
 from proxy.deployment_health.circuit_breaker import TEAM_FAILURES
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
-from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.dispatch.retry_rules import DeploymentRules, RetryRules
 from proxy.dispatch.single_attempt import Dispatcher
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import ANYONE, Team
 from proxy.teams.retry_budget import BudgetRules
 from tests.proxy.kit.dispatch_rig import OK, TARGETS, Behaviour, Rig, fails, hangs, outcome_of, refuses
@@ -27,19 +27,19 @@ from tests.proxy.kit.virtual_time import VirtualLoop, run
 from tests.support.looped import looped
 
 TOLERANT = DeploymentRules(HealthRules(failures=10**9, window_least=10**9))
-"""Nobody is left alone for failing, so that nothing but the budget holds attempts back."""
+"""Failures open no circuit, so that only the retry budget limits the attempts."""
 
 UNPAID = RetryRules(budget=BudgetRules(per_request=0.0, per_second=0.0, least=0.0))
-"""A budget that never has anything."""
+"""A retry budget that is always empty."""
 
 HURRIED = 600.0
-"""Seconds that the operator leaves a request; a client that wants less is in a hurry."""
+"""The operator's deadline for a request, in seconds; a request with a shorter one is hurried."""
 
 DOWN = refuses("server", 503, 0.02)
 
 
 def targets(rig: Rig, names: Iterable[str]) -> tuple[Target, ...]:
-    """Deployments of these names, which behave as the rig says."""
+    """Return deployments of these names, which behave as the rig's script says."""
     for name in names:
         rig.behaviours.setdefault(name, [OK])
     return tuple(replace(TARGETS["a"], deployment=name) for name in names)
@@ -47,14 +47,14 @@ def targets(rig: Rig, names: Iterable[str]) -> tuple[Target, ...]:
 
 def asking(
     rig: Rig, label: str, order: Sequence[Target], team: Team = ANYONE, total: float = HURRIED
-) -> PlannedRequest[UnifiedRequest]:
+) -> Exchange[UnifiedRequest]:
     plan = Plan(label, label, tuple(order), False, (), {})
     request = UnifiedRequest(Operation.COMPLETIONS, label, TextPrompt(("hi",)), {})
-    return PlannedRequest(plan, team, request, rig.record, Deadlines(total), total, hurried=total < HURRIED)
+    return Exchange(plan, team, request, rig.record, Deadlines(total), total, hurried=total < HURRIED)
 
 
-async def paced(dispatcher: Dispatcher, jobs: Iterable[PlannedRequest[UnifiedRequest]], rate: float) -> Counter[str]:
-    """How requests end that come at this rate, whatever becomes of those before them."""
+async def paced(dispatcher: Dispatcher, jobs: Iterable[Exchange[UnifiedRequest]], rate: float) -> Counter[str]:
+    """Return the outcomes of requests that come at `rate` a second, whether or not the previous ones have ended."""
     begun = []
     for job in jobs:
         begun.append(asyncio.ensure_future(outcome_of(dispatcher, job)))
@@ -63,7 +63,7 @@ async def paced(dispatcher: Dispatcher, jobs: Iterable[PlannedRequest[UnifiedReq
 
 
 def ends(rig: Rig, *orders: Sequence[Target], team: Team = ANYONE) -> list[str]:
-    """How requests for these deployments end at one dispatcher, one after the other."""
+    """Return the outcomes of requests for these deployments at one dispatcher, one after the other."""
 
     async def main() -> list[str]:
         dispatcher = rig.dispatcher()
@@ -99,7 +99,7 @@ def test_a_total_outage_is_not_made_worse(kind: str, group: int, seconds: float)
         return await paced(rig.dispatcher(), (asking(rig, "route", each) for each in turned), 100.0)
 
     assert run(main()) == {kind: 800}
-    # 0.2 of the requests, 10 to begin with, 1 a second, and what was under way before the first had failed.
+    # The bound: 0.2 of the requests, 10 at the start, 1 a second, and the requests in flight before the first failure.
     assert len(rig.asked) <= 960 + 10 + 9 + 100 * seconds + TEAM_FAILURES * group <= 1.3 * 800
 
 
@@ -219,7 +219,7 @@ def test_where_it_is_written_the_same_deployment_is_asked_again_first(
 
 
 class EarlyLoop(VirtualLoop):
-    """Its timers end half a millisecond before their time, as some of uvloop's do."""
+    """A loop whose timers fire half a millisecond early, as some of uvloop's do."""
 
     @override
     def call_at(

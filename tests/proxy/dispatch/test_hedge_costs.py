@@ -1,4 +1,4 @@
-"""What a cancelled call may have used, by what is known of its vendor."""
+"""The cost that is booked for a cancelled call, by the billing rules known of its vendor."""
 
 from dataclasses import replace
 

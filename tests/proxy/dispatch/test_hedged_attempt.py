@@ -1,4 +1,4 @@
-"""Second attempts in virtual time: when one begins, whose content is handed on, and what is recorded of both."""
+"""Second attempts in virtual time: when one begins, whose content the client gets, and the records of both."""
 
 import asyncio
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from tests.support.looped import looped
 Way = Callable[[HedgeRig], str]
 WAYS: list[Way] = [HedgeRig.whole, HedgeRig.streamed]
 
-# Who wins ------------------------------------------------------------------------------------------------------------
+# Which attempt wins --------------------------------------------------------------------------------------------------
 
 RACES: dict[str, tuple[dict[str, Behaviour], str, HedgeOutcome | None, float, list[tuple[str, str, bool, int]]]] = {
     "in time": ({"a": says_after(0.9, "a"), "b": OK}, "a", None, 0.9, [("a", "ok", False, 0)]),
@@ -97,7 +97,7 @@ def test_the_loser_s_late_bytes_reach_nobody_and_its_body_is_not_read_on() -> No
     rig = HedgeRig({"a": [lambda: late], "b": [says_after(0.1, "b")]})
 
     async def read(dispatcher: Dispatcher, job: Job) -> tuple[str, int]:
-        async with dispatcher.streamed(job) as (prepared, stream):
+        async with await dispatcher.streamed(job) as (prepared, stream):
             await asyncio.sleep(5)
             return prepared.target.deployment, len(list(stream.first()))
 
@@ -109,7 +109,7 @@ def test_a_winner_that_breaks_after_its_first_content_is_not_replaced() -> None:
     rig = HedgeRig({"a": [hangs()], "b": [lambda: Body(b"+b", CUT)]})
 
     async def read(dispatcher: Dispatcher, job: Job) -> None:
-        async with dispatcher.streamed(job) as (_, stream):
+        async with await dispatcher.streamed(job) as (_, stream):
             list(stream.first())
             await stream.wait()
 
@@ -127,7 +127,7 @@ def test_a_client_that_leaves_while_both_run_leaves_neither(way: Way) -> None:
         async def asked() -> None:
             if way is HedgeRig.whole:
                 await dispatcher.whole(job)
-            async with dispatcher.streamed(job):
+            async with await dispatcher.streamed(job):
                 pass
 
         task = asyncio.ensure_future(asked())
@@ -141,11 +141,11 @@ def test_a_client_that_leaves_while_both_run_leaves_neither(way: Way) -> None:
     assert len(rig.made[0].hedges.tasks) == 0
 
 
-# Whether there is one ------------------------------------------------------------------------------------------------
+# Whether a second attempt begins -------------------------------------------------------------------------------------
 
 
 def changed(**changes: object) -> Callable[[Job], Job]:
-    """The first deployment with other settings."""
+    """Return a change that gives the first deployment other settings."""
 
     def change(job: Job) -> Job:
         first, *others = job.plan.targets
@@ -189,7 +189,7 @@ def test_a_deployment_without_a_free_slot_gets_none_and_one_after_it_does() -> N
         held = dispatcher.deployments.queue(TARGETS["narrow"])
         assert held.take_free("other")
         try:
-            async with dispatcher.streamed(job) as (prepared, _):
+            async with await dispatcher.streamed(job) as (prepared, _):
                 return prepared.target.deployment
         finally:
             held.release("other")
@@ -206,7 +206,7 @@ def test_a_deployment_that_was_busy_is_still_there_for_a_retry() -> None:
         held = dispatcher.deployments.queue(TARGETS["narrow"])
         assert held.take_free("other")
         asyncio.get_running_loop().call_at(2.0, held.release, "other")
-        async with dispatcher.streamed(job) as (prepared, _):
+        async with await dispatcher.streamed(job) as (prepared, _):
             return prepared.target.deployment
 
     assert (rig.run(busy), rig.order, rig.record.hedge) == ("narrow", ["a", "narrow"], "refused_busy")
@@ -221,7 +221,7 @@ def test_a_deployment_whose_circuit_is_open_gets_none() -> None:
         )
         with pytest.raises(UpstreamError):
             await dispatcher.whole(alone)
-        async with dispatcher.streamed(job):
+        async with await dispatcher.streamed(job):
             pass
 
     rig.run(opened)
@@ -235,7 +235,7 @@ def test_a_wait_for_a_slot_is_not_a_wait_for_content() -> None:
         held = dispatcher.deployments.queue(TARGETS["narrow"])
         assert held.take_free("other")
         asyncio.get_running_loop().call_at(0.7, held.release, "other")
-        async with dispatcher.streamed(job) as (prepared, _):
+        async with await dispatcher.streamed(job) as (prepared, _):
             return prepared.target.deployment
 
     assert (rig.run(busy), rig.record.hedge) == ("narrow", None)
@@ -255,7 +255,7 @@ def test_a_response_that_is_not_streamed_has_begun_with_its_head() -> None:
 
 
 class Spilled:
-    """A placement whose first deployment is not that of the conversation."""
+    """A placement whose first deployment is not the conversation's own."""
 
     number = 1
 
@@ -276,7 +276,7 @@ def test_a_session_whose_deployment_is_merely_busy_has_none() -> None:
 
 
 def many(rig: HedgeRig, count: int) -> list[HedgeOutcome | None]:
-    """What became of so many requests, one after the other."""
+    """Return the hedge outcomes of `count` requests, one after the other."""
 
     async def main() -> list[HedgeOutcome | None]:
         dispatcher, found = rig.dispatcher(), list[HedgeOutcome | None]()
@@ -284,7 +284,7 @@ def many(rig: HedgeRig, count: int) -> list[HedgeOutcome | None]:
             job = rig.job()
             job = replace(job, record=replace(job.record, attempts=[], hedge=None))
             with job.deadlines:
-                async with dispatcher.streamed(job):
+                async with await dispatcher.streamed(job):
                     pass
             found.append(job.record.hedge)
         return found
@@ -327,7 +327,7 @@ def test_cancelled_calls_cost_no_more_than_their_hour_allows() -> None:
     assert rig.spent == 0.0
 
 
-# Books ---------------------------------------------------------------------------------------------------------------
+# Accounting ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_cancelled_call_is_booked_with_its_prompt_and_at_its_own_price() -> None:

@@ -1,5 +1,7 @@
-"""What second attempts promise: the longest waits shorter by four fifths, few more calls, none that an outage would
-double, nothing left open, and books equal to what the vendors bill. In virtual time, through the dispatcher."""
+"""The promises of second attempts, in virtual time through the dispatcher: the longest waits are shorter by four
+fifths, there are few more calls, an outage does not double the calls, nothing is left open, and the booked tokens equal
+the tokens that the vendors bill.
+"""
 
 import random
 
@@ -14,13 +16,13 @@ OUTAGE_FROM = 30.0
 
 
 def check_books(outcome: Outcome) -> None:
-    """Nothing is left open, and what is booked is what the vendors bill."""
+    """Assert that nothing is left open, and that the booked tokens equal the tokens that the vendors bill."""
     assert outcome.left == 0
     assert outcome.booked == outcome.vendors.bill[0]
 
 
 def check_figures(requests: int, *shares: float) -> None:
-    """See the module; `shares` are the quantiles of long waits."""
+    """Assert the promises on waits and calls. `shares` are the quantiles of long waits."""
     without, hedged = simulated(None, requests), simulated(BUILT_IN, requests)
     for share in shares:
         assert hedged.quantile(share) <= 0.2 * without.quantile(share)
@@ -50,8 +52,9 @@ def half_of_all_stalled(rng: random.Random, name: str, now: float) -> float:
 
 
 def check_outage(delay: Delay, requests: int, names: tuple[str, ...]) -> None:
-    """Few requests have a second attempt because of an outage at the deployments of these names, half of four or all of
-    two."""
+    """Assert that an outage at the deployments `names` causes few second attempts. They are half of four deployments,
+    or all of two.
+    """
     outcome = simulated(BUILT_IN, requests, delay, members=2 * len(names) if "asia" in names else 2)
     hedges = [hedge for began, name, hedge in outcome.late if began >= OUTAGE_FROM and name in names]
     second = sum(hedge in ("won", "lost", "failed") for hedge in hedges)

@@ -1,6 +1,7 @@
-"""What a request leaves when it is over: nothing that waits for the collector, which comes seldom and late.
+"""The objects that a completed request leaves behind: no reference cycles, since the garbage collector runs seldom and
+late.
 
-A body of 24 MiB was kept for minutes by errors whose tracebacks held the frames that held the errors.
+A body of 24 MiB once stayed in memory for minutes: errors had tracebacks whose frames referred to the same errors.
 """
 
 import gc
@@ -20,13 +21,13 @@ from tests.support.looped import looped
 
 @pytest.fixture(scope="module", autouse=True)
 def kept() -> None:
-    """Take what there is out of the collector's sight: to look through it for each row costs more than all rows."""
+    """Freeze the existing objects: the collector would take longer to scan them for each row than all rows take."""
     keep_for_good()
 
 
 @contextmanager
 def cycles() -> Iterator[list[object]]:
-    """Gathers what only the collector frees of the objects that the block makes."""
+    """Collect the objects made in the block that only the garbage collector frees."""
     gc.collect()
     gc.disable()
     found: list[object] = []
@@ -57,7 +58,7 @@ async def whole(rig: Rig) -> None:
 
 async def streamed(rig: Rig) -> None:
     with suppress(UpstreamError):
-        async with rig.dispatcher().streamed(rig.job()):
+        async with await rig.dispatcher().streamed(rig.job()):
             pass
 
 
@@ -83,7 +84,7 @@ async def within_deadlines(rig: HedgeRig) -> None:
     job = rig.job()
     with suppress(UpstreamError), job.deadlines:
         if rig.stream:
-            async with rig.dispatcher().streamed(job):
+            async with await rig.dispatcher().streamed(job):
                 pass
         else:
             await rig.dispatcher().whole(job)

@@ -1,4 +1,4 @@
-"""Who is left to be asked, and what is said when nobody is."""
+"""The deployments that are left to try, and the error if there is none."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -15,7 +15,7 @@ from proxy.deployment_health.circuit_breaker import AnswerKind
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.dispatch.next_deployment import Candidates, prepared_for
 from proxy.errors import GatewayError
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import ANYONE
 from tests.proxy.kit.mark_vendor import Scripted
 from tests.proxy.kit.tables import snapshot
@@ -30,7 +30,7 @@ TARGETS = {target.deployment: replace(target, dialect=Scripted()) for target in 
 
 
 class Group:
-    """The candidates of a plan over these deployments, of which some have failed once too often."""
+    """The candidates of a plan over these deployments. The circuits of the deployments in `away` are open."""
 
     def __init__(self, *names: str, kind: FailureKind = FailureKind.SERVER, away: tuple[str, ...] = ()) -> None:
         self.breakers = Breakers(HealthRules(failures=1, jitter=0.0), lambda: 0.5)
@@ -92,10 +92,10 @@ def test_those_that_are_away_or_went_away_meanwhile_are_left_out() -> None:
     assert Group("good", "better", away=("good",)).order() == ["better"]
     group = Group("good", "better")
     group.first()
-    assert group.candidates.more
+    assert group.candidates.left
     group.breakers.of(TARGETS["better"]).begin(0.0, AnswerKind.WHOLE).failed(0.0, Failure(FailureKind.SERVER, "why"))
     assert group.next() is None
-    assert not group.candidates.more
+    assert not group.candidates.left
 
 
 def test_when_all_are_away_one_is_let_through_and_the_others_are_told_when_to_come_or_to_slow_down() -> None:
@@ -137,7 +137,7 @@ def test_a_plan_without_targets_is_a_fault_of_ours() -> None:
 )
 def test_who_finds_nobody_is_told_what_the_first_of_them_did(kind: FailureKind, words: str) -> None:
     group = Group("good", kind=kind, away=("good",))
-    group.order()  # the one request that is let through
+    group.order()  # takes the one probe that is let through
     with pytest.raises(GatewayError) as caught:
         group.order()
     message = f"No deployment that could answer is healthy at the moment; the first of them {words}."

@@ -1,4 +1,4 @@
-"""Requests that came by another API's shape, on targets that speak it and on others."""
+"""Requests in another API's form, on targets that support it and on others."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -31,11 +31,11 @@ INSTEAD: Mapping[str, JsonObject] = {"thinking": {"reasoning_effort": "low"}, "r
 OWN: JsonObject = {"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": "hi"}], "container": "c"}
 
 GPT = target("openai", "gpt-4o")
-"""Does not think."""
+"""Does not reason."""
 GPT5 = target("openai", "gpt-5.1")
-"""Thinks by words of effort."""
+"""Takes an effort by its name."""
 FIREWORKS = target("fireworks")
-"""Takes Anthropic's form of thinking."""
+"""Takes Anthropic's form of reasoning."""
 
 
 def planned(to: Target, losses: TranslationLosses, **params: object) -> CallPlan:

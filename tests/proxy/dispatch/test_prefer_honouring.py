@@ -1,4 +1,6 @@
-"""Targets that honour a request's fields come before those that would drop some, and else the order is the plan's."""
+"""Targets that honour all fields of a request come before targets that would drop some. Otherwise the plan's order
+holds.
+"""
 
 from dataclasses import replace
 from typing import cast
@@ -12,7 +14,7 @@ from providers.json_types import JsonObject
 from providers.target import Target
 from providers.unified_request import SHORTEST_PROMPTS, Guided, Operation, Params, UnifiedRequest
 from proxy.dispatch.prefer_honouring import UNKNOWN, honouring_first
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import ANYONE, Team
 from tests.proxy.kit.tables import snapshot
 from tests.support.looped import looped

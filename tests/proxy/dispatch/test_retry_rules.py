@@ -1,4 +1,4 @@
-"""What may be repeated, who pays for it, and how long it waits."""
+"""The calls that may be repeated, the budget that pays for the repeat, and its delay."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The time that tries have, in virtual time, and what is written down of them."""
+"""The deadlines of attempts, in virtual time, and the records of attempts."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ from proxy.deadlines import DeadlinePassed, Phase
 from proxy.deployment_health.circuit_breaker import AnswerKind
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.deployment_health.concurrency_limit import Limited
-from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.dispatch.retry_rules import DeploymentRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import GatewayError
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import ANYONE
 from tests.proxy.kit.dispatch_rig import (
     OK,
@@ -69,11 +69,11 @@ def test_the_total_ends_the_wait_between_tries() -> None:
     assert rig.time == 0.0
 
 
-# The account ---------------------------------------------------------------------------------------------------------
+# Records -------------------------------------------------------------------------------------------------------------
 
 
 def ejecting(failures: int = 1) -> DeploymentRules:
-    """DeploymentRules by which so many failures are enough."""
+    """Return rules by which `failures` failures open the circuit."""
     return DeploymentRules(HealthRules(failures=failures, jitter=0.0))
 
 
@@ -149,8 +149,8 @@ def test_a_share_of_a_client_s_patience_turns_to_another_and_speaks_against_nobo
 def test_a_client_that_leaves_ends_the_attempt_and_is_nobodys_fault(leaves: type[BaseException]) -> None:
     rig = Rig({"a": [lambda: Body(b"+a", 100.0, b"")], "b": [OK]}, ejecting())
 
-    async def read(dispatcher: Dispatcher, job: PlannedRequest[UnifiedRequest]) -> None:
-        async with dispatcher.streamed(job):
+    async def read(dispatcher: Dispatcher, job: Exchange[UnifiedRequest]) -> None:
+        async with await dispatcher.streamed(job):
             raise leaves
 
     with pytest.raises(leaves):
@@ -162,11 +162,11 @@ def test_a_client_that_leaves_ends_the_attempt_and_is_nobodys_fault(leaves: type
 def test_a_client_that_leaves_with_its_whole_answer_says_nothing_of_the_deployment(leaves: type[BaseException]) -> None:
     rig = Rig({"a": [OK]}, ejecting(2))
 
-    async def read(dispatcher: Dispatcher, job: PlannedRequest[UnifiedRequest]) -> None:
+    async def read(dispatcher: Dispatcher, job: Exchange[UnifiedRequest]) -> None:
         health = dispatcher.deployments.breakers.of(TARGETS["a"])
         health.begin(0.0, AnswerKind.STREAM).failed(0.0, Failure(FailureKind.SERVER, "before"))
         try:
-            async with dispatcher.streamed(job):
+            async with await dispatcher.streamed(job):
                 job.record.finished = 1.0
                 raise leaves
         finally:
@@ -201,8 +201,8 @@ def test_a_client_that_leaves_between_two_tries_ends_them() -> None:
 def test_a_fault_of_ours_leaves_nothing_in_flight() -> None:
     rig = Rig({"a": [OK]})
 
-    async def read(dispatcher: Dispatcher, job: PlannedRequest[UnifiedRequest]) -> None:
-        async with dispatcher.streamed(job):
+    async def read(dispatcher: Dispatcher, job: Exchange[UnifiedRequest]) -> None:
+        async with await dispatcher.streamed(job):
             raise LookupError("ours")
 
     with pytest.raises(LookupError):
@@ -225,7 +225,7 @@ def test_a_deployment_without_a_free_place_is_passed_over() -> None:
 
 
 def crowd(rig: Rig, count: int, tenants: Sequence[str] = ("",)) -> dict[str, Limited]:
-    """The limits after so many whole answers were asked for at once, by these teams in turn."""
+    """Return the limits after `count` non-streaming requests at once, whose teams alternate."""
 
     async def main() -> dict[str, Limited]:
         dispatcher = rig.dispatcher()
@@ -270,7 +270,7 @@ def test_other_failures_teach_no_limit(behaviour: Behaviour) -> None:
 def test_timeouts_teach_a_limit_where_others_go_well_meanwhile() -> None:
     busy = Rig({"never": [*[says("ok", 30.0)] * 50, hangs()]})
     (limited,) = crowd(busy, 100).values()
-    assert limited.limit == 41  # the fifth in a row had 46 under way
+    assert limited.limit == 41  # 46 were in flight at the fifth timeout in a row
     assert limited.why.startswith("learned after timeout")
     assert crowd(Rig({"never": [hangs()]}), 100) == {}
 

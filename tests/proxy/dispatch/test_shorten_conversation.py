@@ -1,4 +1,4 @@
-"""Conversations without their oldest turns: what is left, and that it still makes sense."""
+"""Conversations without their oldest turns: which messages are left, and that they are still valid."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ SYSTEM: JsonObject = {"role": "system", "content": "Be brief."}
 
 
 def turn(number: int, size: int = 1000) -> list[JsonObject]:
-    """A turn whose answer needed a tool."""
+    """Return a turn whose response needed a tool."""
     call: JsonObject = {"id": f"call_{number}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     return [
         {"role": "user", "content": f"{number} " + "x" * size},

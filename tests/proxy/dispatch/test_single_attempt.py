@@ -1,4 +1,4 @@
-"""From a plan to an answer, in virtual time: who is asked, how often, and what that costs."""
+"""From a plan to a response, in virtual time: the deployments that are called, the number of calls, and their cost."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import pytest
 from providers.failure import Failure, FailureKind
 from providers.unified_request import UnifiedRequest
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
-from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.dispatch.retry_rules import DeploymentRules, RetryRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import GatewayError
@@ -21,7 +21,7 @@ from tests.support.looped import looped
 UNPAID = DeploymentRules(retries=RetryRules(budget=BudgetRules(per_request=0.0, per_second=0.0, least=0.0)))
 TOLERANT = DeploymentRules(HealthRules(failures=10**9, window_least=10**9))
 
-# Who is asked --------------------------------------------------------------------------------------------------------
+# Which deployment is called ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("way", [Rig.whole, Rig.streamed])
@@ -134,7 +134,7 @@ def test_where_no_target_can_the_first_reason_is_told() -> None:
     assert rig.order == []
 
 
-# The same one again --------------------------------------------------------------------------------------------------
+# The same deployment again -------------------------------------------------------------------------------------------
 
 
 def test_the_only_target_is_asked_once_more_after_an_error_that_may_pass() -> None:
@@ -174,7 +174,7 @@ def test_after_the_others_one_that_said_when_is_waited_for() -> None:
     assert (rig.whole(), rig.order) == ("ok", ["a", "b", "b"])
 
 
-# What may be repeated ------------------------------------------------------------------------------------------------
+# Which calls may be repeated -----------------------------------------------------------------------------------------
 
 
 @looped(
@@ -206,8 +206,8 @@ def test_off_means_that_nothing_is() -> None:
 def test_after_the_first_content_nothing_is() -> None:
     rig = Rig({"a": [lambda: Body(b"+a", CUT)], "b": [OK]})
 
-    async def read(dispatcher: Dispatcher, job: PlannedRequest[UnifiedRequest]) -> None:
-        async with dispatcher.streamed(job) as (_, stream):
+    async def read(dispatcher: Dispatcher, job: Exchange[UnifiedRequest]) -> None:
+        async with await dispatcher.streamed(job) as (_, stream):
             await stream.wait()
 
     assert rig.fails(lambda: rig.run(read)).kind is FailureKind.TRUNCATED
@@ -224,7 +224,7 @@ def test_retries_are_paid_for_out_of_what_is_asked_for() -> None:
             await asyncio.sleep(0.01)
 
     run(main())
-    # 10 to begin with, 0.2 a request, 1 a second.
+    # The bound: 10 at the start, 0.2 for each request, 1 a second.
     assert 1200 <= len(rig.asked) <= 1230 + 1
     assert rig.series("retry_budget_denied_total")["v/m"] == 2000 - len(rig.asked)
 

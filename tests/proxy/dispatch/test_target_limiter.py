@@ -1,4 +1,4 @@
-"""Limits of deployments: taken before a call, moved with the request, never waited for."""
+"""Limits of deployments: taken before a call, moved with the request to another deployment, and never waited for."""
 
 from unittest.mock import patch
 
@@ -33,7 +33,7 @@ models:
 
 
 class Door:
-    """Requests that are held to the limits of targets."""
+    """Requests that are subject to the limits of targets."""
 
     def __init__(self, text: str = TABLE) -> None:
         self.table: Snapshot = snapshot(text)

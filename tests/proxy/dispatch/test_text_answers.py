@@ -1,4 +1,4 @@
-"""What lets answers through says so by its class, and has every method for it."""
+"""The classes that process responses declare it by their type, and implement every method for it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Forms, whatever the cuts: what their parts are, and what is no form."""
+"""Multipart forms in chunks of any size: their parts, and bodies that are no valid form."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Heads of parts and the Content-Type of forms: what is taken, how it is written anew, and what is refused for what."""
+"""Heads of parts and the Content-Type of forms: accepted ones, their rewritten form, and the reasons for refusals."""
 
 import pytest
 

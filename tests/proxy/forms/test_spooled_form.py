@@ -1,4 +1,4 @@
-"""Forms in store: read, written anew without one field, kept in memory or on disk, and given out as often as needed."""
+"""Spooled forms: read, rewritten without one field, held in memory or on disk, and sent as often as needed."""
 
 import pytest
 

@@ -11,7 +11,7 @@ from tests.support.openai_wire import completion
 
 @pytest.fixture
 async def served() -> AsyncIterator[Rig]:
-    """A gateway whose vendor answers everything."""
+    """Yield a gateway whose vendor responds to everything."""
     async with rig() as made:
         made.vendor.default = json_answer(200, completion("hello", "m"))
         yield made

@@ -1,4 +1,4 @@
-"""Conversations of real agents through the gateway: each stays at its deployment, and is told of where it does not."""
+"""Conversations of real agents through the gateway: each stays at its deployment, and the client sees if it moved."""
 
 from collections.abc import AsyncIterator, Mapping
 
@@ -46,7 +46,7 @@ async def served() -> AsyncIterator[Rig]:
 
 
 def turns(number: int) -> list[JsonValue]:
-    """The messages of a conversation's turn."""
+    """Return the messages of a conversation's turn."""
     more: list[JsonValue] = []
     for turn in range(number):
         more += [{"role": "assistant", "content": f"Step {turn}."}, {"role": "user", "content": "Go on."}]

@@ -1,18 +1,12 @@
-"""One request's end: whose doing it was, and how long it may take to come."""
+"""The end of one request: the length of its response, and the memory that is freed when the response has begun."""
 
 from dataclasses import replace
-
-import pytest
 
 from providers.completion import Choice, Completion, Extras, LegacyLogprobs, ToolCall
 from providers.emulation.estimate_missing_usage import estimate_usage
 from providers.emulation.plan_calls import CallPlan, plan_calls
 from providers.unified_request import ChatPrompt, Operation, TextPrompt, UnifiedRequest
-from proxy.errors import GatewayError
-from proxy.gateway.answer_request import LONG, is_long, let_request_go, time_for
-from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import plan
-from proxy.routing.snapshot import ANYONE
+from proxy.gateway.answer_request import LONG, is_long, let_request_go
 from tests.proxy.kit.tables import snapshot
 from tests.support.looped import looped
 
@@ -41,37 +35,6 @@ def test_a_long_answer_is_told_by_what_it_holds(choice: Choice, long: bool) -> N
     assert is_long(Completion((), None, native=b"x" * (LONG + 1)))
 
 
-def time_given(timeout: float | None = None, **headers: str) -> tuple[float, bool]:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return time_for(plan(TABLE, ANYONE, "v/m", "openai", IDLE), timeout, named)
-
-
-def test_a_request_has_as_long_as_the_most_patient_of_its_deployments() -> None:
-    assert time_given() == (300.0, False)
-
-
-@looped(
-    ("timeout", "header", "total"),
-    [
-        (20.0, None, 20.0),
-        (None, "7.5", 7.5),
-        (20.0, "7", 7.0),
-        (5.0, "7", 5.0),
-        (None, "301", 300.0),
-        (600.0, None, 300.0),
-    ],
-)
-def test_whoever_sends_it_may_shorten_that(timeout: float | None, header: str | None, total: float) -> None:
-    assert time_given(timeout, **({} if header is None else {"x_request_timeout": header})) == (total, total < 300)
-
-
-@looped("header", ["", "soon", "-1", "0", "0.0", "nan", "inf", "1e9", "0x10", "1_0", "٣", "7 s", "1" * 400])
-def test_what_is_no_time_is_refused_by_name(header: str) -> None:
-    with pytest.raises(GatewayError) as caught:
-        time_given(x_request_timeout=header)
-    assert (caught.value.facts.status, caught.value.facts.param) == (400, "x-request-timeout")
-
-
 def test_the_body_of_a_begun_stream_is_let_go_but_not_those_of_calls_to_come() -> None:
     (target,) = TABLE.models["v/m"].targets[:1]
     alone = plan_calls(UnifiedRequest(Operation.COMPLETIONS, "v/m", TextPrompt(("hi",)), {}), target)
@@ -95,5 +58,5 @@ def test_the_conversation_of_a_begun_stream_is_let_go_and_its_estimate_kept(heav
 
 
 def _in_two(prepared: CallPlan) -> CallPlan:
-    """The plan with its call made twice."""
+    """Return the plan with its call duplicated."""
     return replace(prepared, calls=prepared.calls * 2)

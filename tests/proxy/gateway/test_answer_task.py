@@ -53,7 +53,7 @@ PATH = "/v1/embeddings"
 
 
 def embedder(request: Received) -> Script:
-    """Answer as OpenAI does: the vector of a text is its length and its first character's code."""
+    """Respond as OpenAI does. The vector of a text is its length and its first character's code."""
     body = cast(JsonObject, request.json())
     inputs = cast("list[str]", body["input"])
     data: list[JsonValue] = []
@@ -83,7 +83,7 @@ def vectors(answer: Answer) -> list[JsonValue]:
     return [entry["embedding"] for entry in cast("list[JsonObject]", answer.json()["data"])]
 
 
-# Good answers ---------------------------------------------------------------------------------------------------------
+# Successful responses -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.smoke

@@ -1,4 +1,4 @@
-"""Responses whose vendor says at their end less than it has said before, or nothing at all: what the client gets."""
+"""Vendors' responses whose end lacks content that came earlier, or any content at all, and the client's response."""
 
 from typing import Final, cast
 
@@ -72,7 +72,7 @@ USAGE: Final[JsonObject] = {"input_tokens": 3, "output_tokens": 2, "total_tokens
 
 
 def bare_end(status: str) -> Script:
-    """A stream that ends without the items that it had, in an order of its own."""
+    """Return a stream whose last event lacks the items that came before it."""
     more: JsonObject = {"incomplete_details": {"reason": "max_output_tokens"}} if status == "incomplete" else {}
     *events, last = events_of(response(status, ITEMS, usage=USAGE, **more))
     ended = cast(JsonObject, last["response"])
@@ -124,7 +124,7 @@ def openai_answer(said: JsonObject, finish: str, *, streams: bool) -> Script:
 
 
 def loaded(reason: str, request: Received) -> Script:
-    """The response of a server that has only loaded its model, or that of another server."""
+    """Return the response of a server that has only loaded its model, or the response of another server."""
     streams = b'"stream":true' in request.body
     if request.target.startswith("/second"):
         return openai_answer(GOOD, "stop", streams=streams)

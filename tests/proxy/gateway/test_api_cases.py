@@ -1,7 +1,7 @@
 """The cases of the four APIs that need a whole gateway, each by its number in the list of seventy-six.
 
-Prompts, candidates, echo and names are here, streams and controls in the two files beside; what a surface decides by
-itself is with the surfaces.
+Prompts, candidates, echo and names are here. Streams and controls are in the two sibling files. The cases that a
+surface decides alone are in the surfaces' tests.
 """
 
 import asyncio
@@ -115,7 +115,7 @@ async def test_03_scoring_requests_of_token_lists_reach_native_completions_uncha
         tops: list[JsonValue] = [None, *[top] * count]
         return {"tokens": ["t"] * (count + 1), "token_logprobs": numbers, "top_logprobs": tops}
 
-    # Given out of order, since the harness sorts by index and others do not.
+    # The order is wrong on purpose: the harness sorts by index, other clients do not.
     served.vendor.answer(whole(choice("t t", 1, "length", scores(1)), choice("t t t", 0, "length", scores(2))))
     answer = await served.post(OPENAI, {"model": "vllm/m", **asked, "seed": 1234})
     assert calls(served) == [{"model": "m", **asked, "seed": 1234}]
@@ -156,7 +156,7 @@ async def test_05_an_echo_alone_of_a_chat_vendor_is_answered_without_it(served: 
     assert (answer.status, texts(answer), calls(served)) == (200, {0: "hi there", 1: "ho"}, [])
     shown = frames(answer) if stream else [answer.json()]
     assert [each["finish_reason"] for each in choices(shown)] == ["length", "length"]
-    # The count is an estimate, which the usage says itself; a stream's head has left before.
+    # The count is an estimate, and the usage says so. The head of a stream has been sent before.
     assert emulated(answer) == ("echo" if stream else "echo, usage")
     (record,) = await served.finished(1)
     assert record.usage is not None
@@ -280,7 +280,7 @@ async def test_46_a_third_segment_is_a_deployment_where_there_is_one(served: Rig
     found = await served.post(SCALE_V4, ask("openai/gpt-x/my-deployment"))
     assert (found.status, calls(served)[0]["model"]) == (200, "gpt-x-prod")
     assert found.headers["x-dragoman-deployment"] == "openai/gpt-x/my-deployment"
-    # `openai/*` is in the table: what follows is the vendor's to know.
+    # `openai/*` is configured: the vendor decides on any name behind it.
     await served.post(SCALE_V4, ask("openai/gpt-y/my-deployment"))
     assert calls(served)[1]["model"] == "gpt-y/my-deployment"
     missing = await served.post(SCALE_V4, ask("nobody/gpt-y/my-deployment"))

@@ -110,7 +110,9 @@ async def test_62_a_prompt_beyond_the_window_is_an_error_and_asked_once(served: 
 
 
 def crowded(window: int, prompt: int) -> Callable[[Received], Script]:
-    """vLLM 0.18 to 0.31: what it says of the prompt is the window less the limit, and no measurement."""
+    """Respond as vLLM 0.18 to 0.31: the prompt tokens in the error are the window minus the limit, not a
+    measurement.
+    """
 
     def answer(received: Received) -> Script:
         limit = sent(received)["max_tokens"]
@@ -161,7 +163,7 @@ async def test_64_each_prompt_of_a_batch_gets_what_its_window_leaves(served: Rig
     served_all = await served.post(OPENAI, ask("openai/gpt-3.5-turbo-instruct", **asked, **TRUNCATE))
     assert texts(served_all) == {0: "1097", 1: "2000", 2: "97"}
     assert emulated(served_all) == "prompt, context_length_exceeded_behavior"
-    # A stream's head leaves with the first content, when not every limit is known.
+    # A stream's head leaves with the first content, before every limit is known.
     assert stream or served_all.headers["x-dragoman-max-tokens"] == "97"
     asked["prompt"] = ["d" * 5000]
     refused = await served.post(OPENAI, ask("openai/gpt-3.5-turbo-instruct", **asked))

@@ -1,4 +1,4 @@
-"""The cases about stops, usage and the ends of answers, each by its number in the list of seventy-six."""
+"""The cases about stops, usage and the ends of responses, each by its number in the list of seventy-six."""
 
 import pytest
 
@@ -30,7 +30,7 @@ from tests.support.http_scripts import DONE, data_frames, json_answer, sse_answe
 from tests.support.vendor_script import Fin, Hang, Script
 
 FIVE: JsonObject = {"stop": ["v", "w", "x", "y", "END"]}
-"""More stops than most vendors take, the last of which the gateway has to find."""
+"""More stops than most vendors accept. The gateway has to find the last one."""
 
 WITH_USAGE: JsonObject = {"stream": True, "stream_options": {"include_usage": True}}
 BOTH = pytest.mark.parametrize("stream", [False, True])
@@ -50,7 +50,7 @@ def finishes(answer: Answer) -> list[JsonValue]:
 @BOTH
 @pytest.mark.parametrize("path", PATHS)
 async def test_24_more_stops_than_a_vendor_takes_are_found_in_its_text(served: Rig, path: str, stream: bool) -> None:
-    # The page has 400 beyond 4 except on Private AI Services; Continue sends 10, so all surfaces take up to 32.
+    # By the page more than 4 get a 400 except on Private AI Services. Continue sends 10, so all surfaces take up to 32.
     served.vendor.answer(streamed("one ", "END two"))
     answer = await served.post(path, ask("both/m", **FIVE, stream=stream))
     assert (answer.status, texts(answer), finishes(answer)) == (200, {0: "one "}, ["stop"])
@@ -87,7 +87,7 @@ async def test_28_a_stop_cuts_text_and_arrays_and_ends_the_upstream(served: Rig,
     assert tokens == ["one", " "]
     await served.vendor.requests[0].gone.wait()
     (record,) = await served.finished(1)
-    # The vendor counts at the end of its answer, which nobody waited for.
+    # The vendor reports its count at the end of its response, which the gateway has not read.
     assert record.usage is not None
     assert (record.usage.completion_tokens, record.usage.estimated) == (1, True)
 
@@ -157,7 +157,7 @@ async def test_38_usage_of_many_choices_comes_once_and_each_prompt_once(served: 
     assert [frame["usage"] for frame in shown] == [None] * (len(shown) - 1) + [usage(6, 18)]
     assert len(calls(served)) == count
     (record,) = await served.finished(1)
-    # What the vendor charges for: it reads a prompt once for each candidate.
+    # The vendor bills each prompt once for each candidate.
     assert (record.billed and record.billed.prompt_tokens) == (12 if count > 1 else None)
 
 
@@ -192,7 +192,7 @@ async def test_41_scale_reports_usage_on_the_last_finish_and_ends(served: Rig, p
     *others, last = frames(answer)
     assert b"[DONE]" not in answer.body
     assert answer.whole
-    # Two calls of 3 prompt tokens each, which are one prompt.
+    # Two calls of 3 prompt tokens each, for one prompt.
     assert (last["usage"], finishes(answer)) == (usage(3, 4), ["stop", "stop"])
     assert all(not frame.get("usage") for frame in others)
 
@@ -250,8 +250,8 @@ COUNTED = data_frames({"choices": [], "usage": usage(3, 1)})
     ids=["end of the body", "end of the connection", "terminator", "usage and terminator"],
 )
 async def test_67_a_stream_without_a_finish_is_a_failure(served: Rig, path: str, script: Script) -> None:
-    # The page lets usage or a terminator prove a clean end. Clients need the reason why an answer ended, and no vendor
-    # of the profiles is known to leave it out, so that its absence is a cut here whatever else came.
+    # By the page, usage or a terminator proves a clean end. Clients need the finish reason, and no vendor of the
+    # profiles is known to leave it out, so its absence counts as a truncated stream, whatever else came.
     served.vendor.answer(script)
     answer = await served.post(path, ask("both/m", stream=True))
     assert b'"stop"' not in answer.body
@@ -266,7 +266,7 @@ async def test_67_a_stream_without_a_finish_is_a_failure(served: Rig, path: str,
 async def test_68_an_upstream_that_ends_before_any_text_costs_the_client_nothing(served: Rig, script: Script) -> None:
     served.vendor.answer(script)
     answer = await served.post(OPENAI, ask("both/m", stream=True))
-    # A status of its own and no word against trying again: nothing of the answer was sent.
+    # An error status, and no header against a retry: nothing of the response was sent.
     assert (answer.status, answer.code, answer.whole) == (502, "upstream_error", True)
     assert "x-should-retry" not in answer.headers
     (record,) = await served.finished(1)
@@ -286,7 +286,7 @@ async def test_69_a_clients_second_try_is_a_request_of_its_own(served: Rig) -> N
 
 @pytest.mark.parametrize("path", [path for path in PATHS if path not in (SCALE_V4, SCALE_V5)])
 async def test_76_the_body_ends_with_the_terminator_and_the_connection_serves_on(served: Rig, path: str) -> None:
-    # The vendor's own connection stays open after its terminator; the client's body ends all the same.
+    # The vendor's connection stays open after its terminator; the client's body ends anyway.
     ended = sse_unterminated(pieces(choice("x", ended=None), choice("")), Hang())
     served.vendor.answer(ended, whole(choice("y")))
     async with connected(served.port) as client:

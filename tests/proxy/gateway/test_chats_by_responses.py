@@ -1,4 +1,4 @@
-"""Clients of other APIs before models that take their requests by the Responses API alone, over real sockets."""
+"""Clients of other APIs at models that are only available through the Responses API, over real sockets."""
 
 from collections.abc import Callable
 from typing import cast
@@ -73,7 +73,7 @@ WHOLE = response(
 
 
 def by_responses(whole: JsonObject = WHOLE) -> Callable[[Received], Script]:
-    """The vendor that answers at its Responses API, and refuses everything else."""
+    """Respond at the Responses API, and refuse every other path."""
 
     def answer(request: Received) -> Script:
         if not request.target.endswith("/v1/responses"):
@@ -172,7 +172,7 @@ CODEX = "openai/gpt-5.1-codex"
 def text_response(
     text: str = "Hello", kind: str = "output_text", status: str = "completed", reason: str = ""
 ) -> JsonObject:
-    """A response with one text."""
+    """Return a response with one text."""
     part: JsonObject = {"type": "refusal", "refusal": text} if kind == "refusal" else {"type": kind, "text": text}
     output: JsonValue = {"type": "message", "id": "msg_1", "role": "assistant", "content": [part]}
     return response(status, [output], usage=USAGE, incomplete_details={"reason": reason} if reason else None)
@@ -297,7 +297,7 @@ STREAMED_CLAUDE = sse(
         (json_answer(200, {"status": "failed", **FAILURE}), False, {}),
         (sse_answer(sse(CREATED, {"type": "response.failed", "response": FAILURE})), True, {}),
         (sse_unterminated(sse(CREATED), Fin()), True, {}),
-        # Refused before a call.
+        # These are refused before any call.
         (json_answer(200, WHOLE), False, {"max_tokens": 5}),
     ],
 )

@@ -1,4 +1,4 @@
-"""What a client can make the gateway say to a vendor in headers: nothing of framing, route, identity or credentials."""
+"""Headers that a client can pass on to a vendor: none that affect framing, routing, identity or credentials."""
 
 import string
 
@@ -36,7 +36,7 @@ TARGET = target("openai")
 
 
 def spellings(name: str) -> list[str]:
-    """A name as somebody may write it who wants it to pass."""
+    """Return the spellings of a name that could slip through a check."""
     loose = [f" {name}", f"{name} ", f"\t{name}", f"{name}\t", f"{name}:", f"{name}\r\n", f"{name}\0", f"x\r\n{name}"]
     return [name, name.lower(), name.upper(), name.swapcase(), name.replace("-", "_"), *loose]
 
@@ -65,7 +65,7 @@ async def test_no_value_that_could_end_a_header_reaches_a_vendor(served: Rig, va
 
 
 async def test_what_a_client_sends_as_its_own_headers_stays_here(served: Rig) -> None:
-    """The names that frame the client's own message, or are looked at here, are left out."""
+    """Left out are the names that frame the client's own message or that the gateway itself reads."""
     own = {"authorization", "x-api-key", "api-key", "host", "content-length", "transfer-encoding", "expect"}
     own |= {"content-encoding", "content-type", "origin", "upgrade", "connection", "x-request-id", "http2-settings"}
     sent = {name: CANARY for name in FORBIDDEN if name.lower() not in own}

@@ -1,4 +1,4 @@
-"""What a client has of a conversation keeps its invariants through the gateway, on every API, whole and streamed."""
+"""Ids and order in a conversation as the client sees it, on every API, streamed or not."""
 
 from collections.abc import Iterator, Mapping
 
@@ -24,7 +24,7 @@ def calls(*ids: str) -> list[JsonValue]:
 
 
 def answers(*, streamed: bool) -> JsonObject | list[bytes]:
-    """An engine's response that says `call_0` twice."""
+    """Return an engine's response that has the call id `call_0` twice."""
     said: JsonObject = {
         "role": "assistant",
         "content": None,

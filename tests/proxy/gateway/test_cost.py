@@ -1,4 +1,4 @@
-"""What requests through the gateway cost, over real sockets: in the record and in the metrics."""
+"""The cost of requests through the gateway, over real sockets: in the record and in the metrics."""
 
 import orjson
 import pytest

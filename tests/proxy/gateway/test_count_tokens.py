@@ -1,4 +1,4 @@
-"""Counts of tokens: the vendor's own, the engine's, or an estimate; and always an answer."""
+"""Token counts: the vendor's own, the engine's, or an estimate. There is always a response."""
 
 import asyncio
 
@@ -40,7 +40,7 @@ counted = gateway_fixture(TABLE)
 
 
 def ask(model: str, **fields: JsonValue) -> JsonObject:
-    """A body to count."""
+    """Return a body whose tokens are to be counted."""
     return {"model": model, "messages": [{"role": "user", "content": "how many words are these"}], **fields}
 
 

@@ -1,4 +1,4 @@
-"""An explanation says what the gateway does: the same targets, the same call byte for byte, the same error."""
+"""An explanation equals the gateway's behaviour: the same targets, the same call byte for byte, the same error."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping
@@ -15,6 +15,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.redaction import MASK
 from providers.target import Target
 from providers.unified_request import Operation, UnifiedRequest
+from proxy.cli.explain_command import cached_clause
 from proxy.deployment_health.breaker_registry import Breakers
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.dispatch.next_deployment import Candidates, prepared_for
@@ -30,7 +31,7 @@ from proxy.gateway.dry_run import (
     upstream_headers,
 )
 from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import plan
+from proxy.routing.resolve_model import plan_for
 from proxy.routing.snapshot import ANYONE, Snapshot, build_snapshot
 from proxy.surfaces.openai import OPENAI
 from tests.proxy.cli.conftest import CANARY, TABLE
@@ -69,8 +70,8 @@ def ask(snapshot: Snapshot, body: JsonObject, path: str = CHAT, team: str | None
 
 
 def chosen_by_the_gateway(snapshot: Snapshot, name: str, request: UnifiedRequest) -> CallPlan:
-    """The calls that a request would get."""
-    planned = plan(snapshot, ANYONE, name, "openai", IDLE)
+    """Return the calls that a request would cause."""
+    planned = plan_for(snapshot, ANYONE, name, "openai", IDLE)
 
     def prepared(target: Target) -> CallPlan:
         return prepared_for(request, target, ANYONE)
@@ -354,5 +355,5 @@ def test_it_says_whether_the_answer_cache_is_for_the_request(fields: JsonObject,
     table = build_snapshot(load_text(text, "t.yaml", {}))
     asked: JsonObject = {"model": "openai/m", **fields}
     body: JsonObject = asked if "input" in asked else chatting(**{**asked, "model": "openai/m"})  # type: ignore[arg-type]
-    assert says in ask(table, body, path).cached
-    assert ask(table, {**body, "model": "openai/n"}, path).cached == ""
+    assert says in cached_clause(ask(table, body, path))
+    assert cached_clause(ask(table, {**body, "model": "openai/n"}, path)) == ""

@@ -1,4 +1,6 @@
-"""What a gateway adds to what vendors lack, over real sockets: stops, echoes, and limits that fit the window."""
+"""Features that the gateway adds for vendors without them, over real sockets: stops, echoes, and limits that fit the
+window.
+"""
 
 import pytest
 
@@ -105,7 +107,7 @@ async def test_an_engine_that_would_shorten_the_answer_is_asked_to_count_first(s
     assert (long.status, long.code) == (400, "context_length_exceeded")
     assert "4140 tokens (4090 in the prompt, 50 in the completion)" in long.message
     assert [received.path for received in served.vendor.requests] == ["/tokenize", "/props"]
-    # The window is known now, and this prompt is sure to fit.
+    # The window is known now, and this prompt surely fits.
     short = await served.post("/v1/completions", asking("engine/m", max_tokens=50))
     assert short.status == 200
     assert [received.path for received in served.vendor.requests] == ["/tokenize", "/props", "/v1/completions"]

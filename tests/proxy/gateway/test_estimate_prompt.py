@@ -107,7 +107,7 @@ def test_a_prompt_counts_for_each_call_that_reads_it() -> None:
     chat = ChatPrompt(({"role": "user", "content": "x" * 300},))
     request = UnifiedRequest(Operation.CHAT, "v/m", chat, {"n": 3})
     alone = request_size(request)[0]
-    # The last is called by the Responses API, which has no `n`.
+    # The last model is called through the Responses API, which has no `n`.
     at = [target_of("openai", "gpt-4o"), target_of("anthropic"), target_of("openai", "gpt-5.1-codex")]
     assert alone is not None
     assert [request_size(request, [each])[0] for each in at] == [alone, 3 * alone, 3 * alone]
@@ -125,7 +125,7 @@ def test_messages_known_to_be_plain_have_the_same_size(texts: list[str], surroga
 
 @given(st.lists(USUAL_MESSAGES, max_size=3))
 def test_messages_that_are_estimated_at_once_have_the_same_size(talk: list[JsonObject]) -> None:
-    # A text of a subclass is no text of the usual form.
+    # An instance of a `str` subclass does not take the fast path.
     full: list[JsonObject] = [{**message, "content": of_subtypes(message.get("content"))} for message in talk]
     sizes = [outcome(ChatPrompt(tuple(each))) for each in (talk, full)]
     assert sizes[0] == sizes[1]

@@ -1,4 +1,4 @@
-"""The public listener over real sockets: who is let in, what is found, and what every answer carries."""
+"""The public listener over real sockets: access, paths, and the headers of every response."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ PATHS = ("/v1/completions", "/v4/beta/completions", "/v5/completions", "/inferen
 PAIS = "/api/v1/compatibility/openai/v1/completions"
 
 
-# Answers -------------------------------------------------------------------------------------------------------------
+# Responses -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.smoke
@@ -292,12 +292,12 @@ async def test_being_told_to_wait_by_every_vendor_is_no_error_of_the_client_s(se
     for _ in range(2):
         assert (await served.post("/v1/completions", ask())).status == 429
     told, refused = await served.finished(2)
-    # The second was not sent.
+    # The second request was not sent.
     assert (len(told.attempts), len(refused.attempts), len(served.vendor.requests)) == (1, 0, 1)
     assert (told.outcome, refused.outcome) == ("upstream_error", "upstream_error")
 
 
-# What is told of a request -------------------------------------------------------------------------------------------
+# What a request's record holds ---------------------------------------------------------------------------------------
 
 
 async def test_a_record_tells_who_asked_what_and_who_answered(served: Rig) -> None:

@@ -1,4 +1,4 @@
-"""Second attempts over sockets: whose stream the client reads, and that the connection of the other one is closed."""
+"""Second attempts over sockets: whose stream the client reads, and that the other attempt's connection is closed."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -51,7 +51,7 @@ async def served() -> AsyncIterator[Rig]:
 
 
 def scripted(made: Rig, **scripts: Script) -> None:
-    """Each deployment's script, by the name of its model."""
+    """Set each deployment's script, by the name of its model."""
 
     def behave(received: Received) -> Script:
         body = received.json()
@@ -66,7 +66,7 @@ def body(model: JsonValue = "v/m", **more: JsonValue) -> JsonObject:
 
 
 async def single(made: Rig, *, stream: bool) -> Answer:
-    """A request of the team with one slot."""
+    """Send a request of the team with one slot."""
     auth = {"authorization": "Bearer single"}
     return await exchange(made.port, request("POST", "/v1/chat/completions", body(stream=stream), auth))
 
@@ -76,7 +76,7 @@ async def ask(made: Rig, *, stream: bool, **more: JsonValue) -> Answer:
 
 
 def calls(made: Rig) -> list[str]:
-    """Who was called."""
+    """Return the models that were called."""
     return [str(each["model"]) for received in made.vendor.requests if isinstance(each := received.json(), dict)]
 
 
@@ -181,7 +181,7 @@ async def test_a_second_attempt_is_held_to_the_limits_of_its_deployment(
         before = len(served.vendor.requests)
         asking = asyncio.ensure_future(ask(served, stream=True, model=model))
         await served.vendor.received(before + (2 if outcome == "lost" else 1))
-        await asyncio.sleep(0.1)  # the alarm rings after 40 ms
+        await asyncio.sleep(0.1)  # the hedge timer fires after 40 ms
         late.set()
         assert b"from eu" in (await asking).body
         found.append((await served.finished(len(found) + 1))[-1].hedge)
@@ -196,7 +196,7 @@ async def test_a_deployment_without_room_in_its_budget_gets_no_second_attempt(se
     assert b"from us" in (await ask(served, stream=True, model="v/poor/us")).body
     asking = asyncio.ensure_future(ask(served, stream=True, model="v/poor"))
     await served.vendor.received(2)
-    await asyncio.sleep(0.1)  # the alarm rings after 40 ms
+    await asyncio.sleep(0.1)  # the hedge timer fires after 40 ms
     late.set()
     assert b"from eu" in (await asking).body
     _, record = await served.finished(2)
@@ -234,7 +234,7 @@ async def test_what_must_not_be_sent_twice_is_sent_once(path: str, more: JsonObj
             del sent["messages"]
         asking = asyncio.ensure_future(made.post(path, sent))
         await made.vendor.received(count)
-        await asyncio.sleep(0.1)  # the alarm rings after 40 ms
+        await asyncio.sleep(0.1)  # the hedge timer fires after 40 ms
         assert len(made.vendor.requests) == count
         late.set()
         await asking

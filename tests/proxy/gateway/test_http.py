@@ -1,4 +1,4 @@
-"""HTTP as clients really speak it: upgrades, pipelines, halves of requests, and what an answer's headers tell."""
+"""HTTP as real clients use it: upgrades, pipelining, half-sent requests, and the headers of responses."""
 
 import asyncio
 from dataclasses import replace
@@ -9,7 +9,7 @@ from providers.emulation.plan_calls import CallPlan
 from providers.target import Target
 from providers.unified_request import UnifiedRequest
 from proxy.dispatch import next_deployment as candidates
-from proxy.gateway import client_call
+from proxy.gateway import client_exchange
 from proxy.gateway import handle_request as gateway_module
 from proxy.listener import request_body
 from proxy.routing.snapshot import Team
@@ -107,7 +107,7 @@ async def test_faults_of_ours_that_come_in_rows_are_not_all_told_with_where_they
     def fail(*args: object) -> None:
         raise LookupError
 
-    monkeypatch.setattr(client_call, "plan", fail)
+    monkeypatch.setattr(client_exchange, "plan_for", fail)
     monkeypatch.setattr(gateway_module, "TRACEBACK_EVERY", 3600.0)
     answers = [await served.post("/v1/completions", ask()) for _ in range(3)]
     assert [answer.code for answer in answers] == ["internal_error"] * 3

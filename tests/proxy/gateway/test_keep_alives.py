@@ -1,5 +1,6 @@
-"""Keep-alives through the gateway over real sockets: silent vendors, what follows a sign of life, and clients that do
-not wait for it."""
+"""Keep-alives through the gateway over real sockets: silent vendors, the response after a keep-alive, and clients that
+leave before it.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -42,7 +43,7 @@ async def served() -> AsyncIterator[Rig]:
         yield made
 
 
-# What follows ---------------------------------------------------------------------------------------------------------
+# The response after a keep-alive -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("surface", PATHS)
@@ -97,7 +98,7 @@ async def test_a_failure_after_keep_alives_is_an_event_and_the_status_stays_200(
     answer = await late(served, asked(surface), refused, PATHS[surface])
     error = last_error(answer)
     assert "too hot" in str(error["message"])
-    # Codex and OpenAI's SDKs know the end of a failed response; every other stream breaks off.
+    # Codex and OpenAI's SDKs recognize the end of a failed response; every other stream breaks off.
     assert answer.whole is (surface == "responses")
     assert DONE not in answer.body
     assert said(answer)["x-dragoman-attempts"] == "1"
@@ -139,7 +140,7 @@ async def test_a_deadline_passes_in_spite_of_keep_alives(served: Rig) -> None:
 
 
 async def test_comments_of_the_vendor_are_signs_of_its_life_and_no_bytes_for_the_client(served: Rig) -> None:
-    # More of them than `idle` lets pass without; none is content, so that `progress` ends the stream.
+    # They come often enough for `idle`. None of them is content, so `progress` ends the stream.
     alive = Loop((Send(chunk(b": alive\n\n")), Delay(0.05)))
     served.vendor.answer((START, Send(chunk(FRAMES[0] + FRAMES[1])), alive))
     async with connected(served.port) as client:
@@ -202,7 +203,7 @@ async def test_a_request_that_waits_for_a_limit_is_kept_alive_too(served: Rig) -
         assert (record.status, record.outcome, record.attempts) == (200, "limited", [])
 
 
-# Whole responses ------------------------------------------------------------------------------------------------------
+# Non-streaming responses ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("surface", PATHS)
@@ -220,7 +221,7 @@ async def test_white_space_comes_before_a_late_whole_response(served: Rig, surfa
         gate.set()
         left, ended = await client.chunks()
     assert (headers["content-type"], ended) == ("application/json", True)
-    assert headers["x-accel-buffering"] == "no"  # nginx would keep the line breaks to itself
+    assert headers["x-accel-buffering"] == "no"  # nginx would buffer the line breaks
     assert without_ids(left.lstrip()) == without_ids(quick.body)
     assert (quick.headers["x-dragoman-attempts"], "content-length" in quick.headers) == ("1", True)
     one, two = await served.finished(2)
@@ -228,7 +229,7 @@ async def test_white_space_comes_before_a_late_whole_response(served: Rig, surfa
 
 
 async def test_a_late_whole_response_counts_when_its_request_ends(served: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise it counts for nobody if the ledger is read between that and its row."""
+    """Otherwise the tokens are missing from the limits if the ledger is read between its end and its row."""
     gate, steps = asyncio.Event(), list[str]()
     write, end = StreamedResponse.write_eof, Held.end
 

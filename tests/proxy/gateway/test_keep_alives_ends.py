@@ -1,4 +1,4 @@
-"""Clients that leave in silence, a gateway that ends, faults, and what is left of a stream that was kept alive."""
+"""Clients that leave during the silence, a shutdown, faults, and the objects left of a stream with keep-alives."""
 
 import asyncio
 import gc
@@ -86,10 +86,7 @@ async def test_a_fault_of_ours_after_keep_alives_is_an_error_and_no_second_respo
         await gate.wait()
         raise ZeroDivisionError
 
-    class Broken:
-        __aenter__, __aexit__ = broken, broken
-
-    monkeypatch.setattr(Dispatcher, "streamed", lambda *_: Broken())
+    monkeypatch.setattr(Dispatcher, "streamed", broken)
     async with connected(served.port) as client:
         await client.send(request("POST", PATHS[surface], asked(surface), AUTH))
         headers = await silent(client, 1)
@@ -116,13 +113,13 @@ async def test_a_fault_in_what_the_head_would_have_said_is_no_second_response(
 
 
 def waiting() -> int:
-    """How many objects there are that an alarm may call: responses of clients, and deadlines of requests."""
+    """Return the number of objects that a timer may call: responses to clients, and deadlines of requests."""
     return sum(isinstance(each, ClientStream | Deadlines) for each in gc.get_objects())
 
 
 @pytest.fixture
 def counts_alone() -> Iterator[None]:
-    """What is in a cycle is not freed."""
+    """Disable the garbage collector, so that reference cycles are not freed."""
     with uncollected():
         yield
 
@@ -131,7 +128,7 @@ def counts_alone() -> Iterator[None]:
 async def test_what_waited_with_a_client_is_freed_without_the_collector(
     served: Rig, model: str, counts_alone: None
 ) -> None:
-    # What a test before logged of a fault of ours holds one.
+    # The log record of an earlier test's internal fault may hold one.
     before = waiting()
     body = asked("openai", model, stream=model != "v/json")
     vendors = (GOOD, json_answer(500, {}), (Delay(0.25), *GOOD), (Delay(0.25), *json_answer(400, {})))

@@ -1,4 +1,4 @@
-"""Keys at the gateway's door: wrong ones are counted by address, and what a key was is told nowhere."""
+"""Authentication at the gateway: wrong keys are counted by address, and no key is ever logged."""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""Answers that are not streamed and do not come, over real sockets: who answers instead, and what clients are told."""
+"""Non-streaming responses that do not arrive, over real sockets: which deployment responds instead, and the client's
+error.
+"""
 
 from collections.abc import Mapping
 from typing import cast
@@ -33,7 +35,7 @@ def body_of(received: Received) -> JsonObject:
 
 
 async def asked(limits: str, *silent: Send, how: str = "off", route: str = "two") -> tuple[Answer, list[JsonObject]]:
-    """The answer when the limited deployment falls silent after these steps, and the bodies that the vendor got."""
+    """Return the response if the limited deployment falls silent after `silent`, and the bodies that the vendor got."""
 
     def vendor(received: Received) -> Script:
         return OK if body_of(received)["model"] == "good" else (*silent, Hang())

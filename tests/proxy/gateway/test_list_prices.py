@@ -1,4 +1,4 @@
-"""Budgets in USD over models whose price nobody wrote, over real sockets."""
+"""Budgets in USD over models without a configured price, over real sockets."""
 
 from datetime import date
 

@@ -194,7 +194,7 @@ def test_an_id_has_no_slash(path: str) -> None:
 
 
 def read(head: bytes) -> PlainRequest:
-    """The request of a head without a body."""
+    """Return the request of a head without a body."""
     plain = read_plain_head(head)
     assert plain is not None
     return PlainRequest(plain, b"", cast(RequestHandler, SimpleNamespace(_loop=None, peername=None)), 1)

@@ -1,4 +1,4 @@
-"""The Messages API over real sockets: to a vendor that speaks it, and translated to others."""
+"""The Messages API over real sockets: to a vendor that supports it, and translated to others."""
 
 from pathlib import Path
 
@@ -49,7 +49,7 @@ served = gateway_fixture(TABLE)
 
 
 def ask(model: str = "plain/m", **fields: JsonValue) -> JsonObject:
-    """A request's body."""
+    """Return a request's body."""
     return {"model": model, "max_tokens": 99, "messages": [{"role": "user", "content": "hi"}], **fields}
 
 
@@ -92,7 +92,7 @@ async def test_what_only_anthropic_can_honour_goes_to_the_target_that_can(served
 
 
 def piece(finish: str | None = None, **delta: JsonValue) -> JsonObject:
-    """A chunk of a chat."""
+    """Return a chunk of a chat."""
     return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
 
 

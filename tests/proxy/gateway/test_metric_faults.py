@@ -1,5 +1,4 @@
-"""No fault in a metric that counts while a request runs changes its response: the client reads what it reads if all is
-counted."""
+"""A fault in a metric during a request does not change its response: the client reads the same bytes as without it."""
 
 import re
 from typing import Final, NoReturn
@@ -28,7 +27,7 @@ CASES: Final[dict[str, tuple[tuple[Script, ...], bool, dict[str, str], int]]] = 
     "a stream that breaks": ((cut(STREAM, 500),), True, {}, 200),
     "a wrong key": ((), False, {"Authorization": "Bearer dk-wrong"}, 401),
 }
-"""What the vendor answers, whether the client streams, its headers, and the status that it reads."""
+"""The vendor's responses, whether the client streams, its headers, and the status that it reads."""
 
 
 def fails(*given: object) -> NoReturn:
@@ -36,7 +35,7 @@ def fails(*given: object) -> NoReturn:
 
 
 async def read(served: Rig, name: str) -> tuple[int, bool, bytes]:
-    """Return what a client reads, but for ids and times."""
+    """Return the response that a client reads, without ids and times."""
     scripts, stream, headers, _ = CASES[name]
     served.vendor.answer(*scripts)
     answer = await served.post("/v1/completions", ask("fast", stream=stream), headers)
@@ -49,7 +48,7 @@ async def test_a_fault_in_every_metric_changes_no_response(name: str, monkeypatc
         right = await read(counted, name)
     assert right[0] == CASES[name][3]
     async with rig(RETRYING) as served:
-        # The rig counts finished requests without the guard that the program has.
+        # The rig counts finished requests without the program's guard.
         monkeypatch.setattr(served.metrics, "observe", lambda record, cost: None)
         with monkeypatch.context() as patch:
             patch.setattr(Instrument, "series", fails)

@@ -1,4 +1,4 @@
-"""Rules of models as clients meet them: limits that are lowered, and targets that are skipped, whole and streamed."""
+"""Rules of models as clients see them: limits that are lowered, and targets that are skipped, streamed or not."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The models list: once for each team and surface of a snapshot, in slices of the loop."""
+"""The models list: built once for each team and surface of a snapshot, in slices between event loop iterations."""
 
 import asyncio
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ LISTING = [
     for each in SURFACES
     if each is not ANTHROPIC and ReadAction.MODELS in {endpoint.action for endpoint in each.endpoints}
 ]
-"""The surfaces that have a models list at a path of their own."""
+"""The surfaces that have a models list at their own path."""
 
 
 def many(count: int, more: str = "") -> Snapshot:

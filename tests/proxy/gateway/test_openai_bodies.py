@@ -1,4 +1,4 @@
-"""Schemas, files, tools and labels on their way to OpenAI's models, at each host, by each API."""
+"""Schemas, files, tools and labels in requests to OpenAI's models, at each host and through each API."""
 
 from typing import Any, Final
 
@@ -31,7 +31,7 @@ def in_object(schema: JsonValue) -> JsonObject:
 
 
 def format_of(body: JsonObject) -> JsonObject:
-    """The format of a vendor's body, in the form of the Responses API."""
+    """Return the format in a vendor's body, in the form of the Responses API."""
     text, form = body.get("text"), body.get("response_format")
     if isinstance(text, dict):
         held = text["format"]

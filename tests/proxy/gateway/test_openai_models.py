@@ -1,7 +1,8 @@
-"""What OpenAI's models refuse, at each host that sells them, by each API that they have, from each API of clients.
+"""The fields that OpenAI's models refuse, at each host that sells them, through each of their APIs, from each API of
+clients.
 
-Each row is a rule: the fields of a client's request, and what the vendor gets of them or the field by whose name the
-request is refused. Sources stand with the rules: `providers.models.facts`, `profiles.yaml`.
+Each row is a rule: the fields of a client's request, and the fields that the vendor gets or the field that the refusal
+names. Sources are with the rules: `providers.models.facts`, `profiles.yaml`.
 """
 
 from typing import Final
@@ -144,7 +145,7 @@ def test_an_effort_is_one_that_the_model_has_by_the_api_that_is_called(
         found = Outcome(path, f"{host}/{model}", asking(path, reasoning_effort=word))
         reasoning = found.body.get("reasoning")
         told = reasoning["effort"] if isinstance(reasoning, dict) else found.body.get("reasoning_effort")
-        # Chats take no `max`.
+        # Chat completions have no `max`.
         highest = "max" if found.api == "responses" else "xhigh"
         assert told == wanted.replace("MAX", highest), (word, found.refusal)
         assert ("reasoning_effort" in found.dropped) == (word in near.split()), word

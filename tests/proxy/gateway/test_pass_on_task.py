@@ -1,4 +1,4 @@
-"""Moderations, audio and images through the gateway: routed, tried again, relayed as they come."""
+"""Moderations, audio and images through the gateway: routed, retried, and relayed unchanged."""
 
 from collections.abc import AsyncIterator, Sequence
 

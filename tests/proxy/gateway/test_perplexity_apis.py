@@ -1,7 +1,8 @@
-"""Perplexity's two APIs: the model decides which one a client's request goes to, from each surface, whole and streamed.
+"""Perplexity's two APIs: the model decides which one a client's request is sent to, from each surface, streamed or not.
 
 The vendor refuses fields that it does not know. Shapes: "Create Agent Response" of Perplexity's API reference, and the
-streams of perplexityai/api-platform-developers (no names of events, no `[DONE]`), November 2026."""
+streams of perplexityai/api-platform-developers (no names of events, no `[DONE]`), November 2026.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Final, cast
@@ -91,7 +92,7 @@ def response(*output: JsonObject, **members: JsonValue) -> JsonObject:
 
 
 def stream_of(whole: JsonObject) -> Iterator[JsonObject]:
-    """The events of a stream, as the vendor sends them."""
+    """Return the events of a stream, as the vendor sends them."""
     yield {"type": "response.created", "response": {**whole, "status": "in_progress", "output": [], "usage": None}}
     yield {"type": "response.reasoning.started", "thought": "Look"}
     yield {"type": "response.reasoning.search_queries", "queries": ["two and two"]}
@@ -162,7 +163,7 @@ async def ask(served: Rig, surface: str, model: str, stream: bool, **fields: Jso
 
 
 def text_of(surface: str, answer: Answer, stream: bool) -> str:
-    """The text that a client of a surface reads."""
+    """Return the text that a client of a surface reads."""
     if surface == "chat":
         return str((joined(answer) if stream else only_choice(answer))["content"])
     if surface == "messages":

@@ -1,5 +1,6 @@
-"""Clients that came from another proxy send its instructions on: no API passes one to a vendor, each is named, and a
-credential in a body is refused."""
+"""Fields that another proxy's clients send to control that proxy: no API passes one to a vendor, each is reported as
+dropped, and a credential in a body is refused.
+"""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""What of a passed request is the gateway's own, and which requests no vendor would read alike."""
+"""The gateway's own fields of a passed-through request, and requests that vendors would parse differently."""
 
 import orjson
 import pytest
@@ -11,7 +11,7 @@ from tests.support.looped import looped
 
 
 def read(**body: object) -> JsonObject:
-    """The content that goes on of a body for moderations."""
+    """Return the content of a moderations body that is passed on."""
     request = read_passed(Task.MODERATIONS, orjson.dumps(body), "v/default")
     assert isinstance(request.content, dict)
     return {**request.content}

@@ -1,5 +1,6 @@
-"""The receipt over real sockets: on every surface, whole and streamed, of failures too, and within the client's own
-time. What a part is at least, and the whole at most, holds however slow the machine is."""
+"""The receipt over real sockets: on every surface, streamed or not, also of failures, and within the client's own
+measured time. The lower bound of each part and the upper bound of the total hold however slow the machine is.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -17,7 +18,7 @@ from tests.support.openai_wire import chat, chat_frames, completion, completion_
 from tests.support.vendor_script import Delay, Fin, Received, Script
 
 SLOW = 0.05
-"""Seconds that the vendor takes at least before a response, as it says."""
+"""The least seconds before a response of the vendor, as the script says."""
 
 ROUTED = TABLE.replace("retries: {attempts: 1}", "retries: {attempts: 3}")
 
@@ -35,7 +36,7 @@ SURFACES: Mapping[str, JsonObject] = {
 
 
 def slowly(received: Received) -> Script:
-    """A response of the kind that was asked for, after SLOW seconds."""
+    """Respond after SLOW seconds, streamed if the request asks for a stream."""
     body = received.json()
     assert isinstance(body, dict)
     texts, chats = ["one", "two"], "messages" in body
@@ -53,7 +54,7 @@ async def served() -> AsyncIterator[Rig]:
 
 
 async def timed(served: Rig, path: str, body: JsonObject, headers: Mapping[str, str] | None = None) -> Answer:
-    """The answer, whose parts are within the time that its client measured."""
+    """Return the response after a check that its parts are within the time that the client measured."""
     loop = asyncio.get_running_loop()
     began = loop.time()
     answer = await exchange(served.port, request("POST", path, body, {**AUTH, **(headers or {})}))
@@ -106,7 +107,9 @@ async def test_errors_have_it_and_a_word_that_means_nothing_is_one(served: Rig) 
 
 
 async def test_a_failover_names_the_deployment_only_to_a_team_that_may_ask_for_it(served: Rig) -> None:
-    """Team `search` may ask for `v/two/eu` and the route `fast`; what that leads to beside is the operator's."""
+    """Team `search` may use `v/two/eu` and the route `fast`. The other deployments behind the route are the operator's
+    secret.
+    """
     failing = json_answer(500, {"error": {"message": "canary"}})
 
     async def failures(model: str) -> list[str]:
@@ -166,7 +169,7 @@ async def test_after_a_keep_alive_it_is_in_the_comment_before_the_first_event(se
 
 
 async def test_a_stream_that_ends_in_an_error_has_it_too(served: Rig) -> None:
-    """After a keep-alive the head has been sent: before the error, and after it on request."""
+    """The head has been sent with a keep-alive: the receipt comes before the error, and after it on request."""
     served.table(TABLE.replace("v/m: {}", "v/m: {timeouts: {keep_alive: 100ms}}"))
     late = (Delay(0.25), *json_answer(500, {"error": {"message": "canary"}}))
     broken = sse_unterminated(completion_frames(["one", "two"])[:1], Fin())

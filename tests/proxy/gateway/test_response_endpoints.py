@@ -1,4 +1,4 @@
-"""The endpoints of stored responses: what each answers, whom, and what it refuses by name."""
+"""The endpoints of stored responses: their results, their access rules, and the errors that name a field."""
 
 from collections.abc import AsyncIterator
 
@@ -21,9 +21,9 @@ OTHER_TEAM = {"Authorization": "Bearer ads"}
 
 @pytest_asyncio.fixture
 async def served() -> AsyncIterator[Rig]:
-    """A gateway with a conversation of three turns that the team of AUTH has stored."""
+    """Yield a gateway with a conversation of three turns that the team of AUTH has stored."""
     async with rig() as made:
-        await conversation(made.gateway.responses, OWNER, 3)
+        await conversation(made.features.responses, OWNER, 3)
         yield made
 
 
@@ -135,7 +135,7 @@ async def test_a_list_that_cannot_be_had_is_refused_by_name(served: Rig, query: 
 
 
 async def test_a_list_whose_conversation_has_lost_a_response_names_it(served: Rig) -> None:
-    await served.gateway.responses.delete(OWNER, "resp_0")
+    await served.features.responses.delete(OWNER, "resp_0")
     found = error(await call(served, "GET", "/resp_2/input_items"), 400)
     assert (found["code"], "'resp_0'" in str(found["message"])) == ("previous_response_not_found", True)
 
@@ -156,7 +156,7 @@ async def test_the_tokens_of_a_prompt_are_counted_with_what_it_continues(served:
         return found["input_tokens"]
 
     said = item("m", role="user", content="x" * 400)
-    await served.gateway.responses.keep(OWNER, response("resp_9", said=(said,)))
+    await served.features.responses.keep(OWNER, response("resp_9", said=(said,)))
     alone = await counted(input="hello there")
     assert 0 < alone < await counted(input="hello there", previous_response_id="resp_9")
     assert served.vendor.requests == []
@@ -173,14 +173,14 @@ async def test_another_method_is_refused(served: Rig, method: str, path: str) ->
 
 async def test_a_long_conversation_is_listed_off_the_event_loop(served: Rig) -> None:
     said = tuple(item(f"m{number}", text="x" * 400) for number in range(1000))
-    await served.gateway.responses.keep(OWNER, response("long", said=said))
+    await served.features.responses.keep(OWNER, response("long", said=said))
     listed = body(await call(served, "GET", "/long/input_items?limit=100&after=m500"))
     assert ids(listed) == [f"m{number}" for number in range(499, 399, -1)]
     assert listed["has_more"] is True
 
 
 async def test_a_large_response_comes_whole(served: Rig) -> None:
-    await served.gateway.responses.keep(OWNER, response("long", out=(item("m", text="x" * 2_000_000),)))
+    await served.features.responses.keep(OWNER, response("long", out=(item("m", text="x" * 2_000_000),)))
     assert len((await call(served, "GET", "/long")).body) > 2_000_000
 
 

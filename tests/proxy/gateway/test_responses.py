@@ -1,4 +1,4 @@
-"""The Responses API over real sockets: to a vendor that speaks it, and translated to others."""
+"""The Responses API over real sockets: to a vendor that supports it, and translated to others."""
 
 from pathlib import Path
 
@@ -46,12 +46,12 @@ served = gateway_fixture(TABLE)
 
 
 def ask(model: str = "plain/m", **fields: JsonValue) -> JsonObject:
-    """A request's body."""
+    """Return a request's body."""
     return {"model": model, "input": "hi", "store": False, **fields}
 
 
 def piece(finish: str | None = None, **delta: JsonValue) -> JsonObject:
-    """A chunk of a chat."""
+    """Return a chunk of a chat."""
     return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
 
 
@@ -77,7 +77,7 @@ async def test_another_vendor_gets_codex_translated(served: Rig) -> None:
     refused = await served.post(PATH, {**codex, "model": "plain/m"})
     assert (refused.status, refused.error()["param"]) == (400, "tools")
     assert "no web search of its own" in refused.message
-    # As Codex asks with `web_search = "disabled"`.
+    # As Codex requests it with `web_search = "disabled"`.
     codex["tools"] = [tool for tool in codex["tools"] if tool["type"] != "web_search"]  # type: ignore[union-attr,index,call-overload]
     answer = await served.post(PATH, {**codex, "model": "plain/m"})
     assert (answer.status, answer.whole) == (200, True)

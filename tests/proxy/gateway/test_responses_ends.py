@@ -1,5 +1,6 @@
-"""How a vendor's stream of the Responses API ends, before clients of each API: in a failure, or well, whatever the
-connection does after that."""
+"""The ends of a vendor's Responses stream, as clients of each API see them: failed or complete, whatever the connection
+does after it.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -56,7 +57,7 @@ CODES: Final = [
     ("usage_limit_reached", "quota", 429),
     (None, "server", 502),
 ]
-"""Codes of errors, the outcome of the attempt, and the client's status if there is no other deployment."""
+"""Error codes, the outcome of the attempt, and the client's status if there is no other deployment."""
 
 
 def failed(code: str | None) -> JsonObject:
@@ -77,7 +78,7 @@ FORMS: Final[list[Form]] = [failed, told, told_inside]
 
 
 def held_open(*events: JsonObject) -> Script:
-    """A stream after which the vendor leaves the connection open."""
+    """Return a stream after which the vendor leaves the connection open."""
     return sse_unterminated([sse(event) for event in events], Hang())
 
 
@@ -87,7 +88,7 @@ async def ask(served: Rig, client: str, model: str, stream: bool) -> Answer:
 
 
 async def after_content(served: Rig, client: str, last: bytes, ending: Hang | Fin) -> Answer:
-    """Return a stream of which the last event comes once the client has the first content."""
+    """Return a stream whose last event comes once the client has the first content."""
     gate = asyncio.Event()
     begun, rest = sse_unterminated([sse(BEGUN), sse(DELTA)], ending)[:-1], (Send(chunk(last)), ending)
     served.vendor.default = lambda request: (*begun, Until(gate), *rest)
@@ -102,7 +103,7 @@ async def after_content(served: Rig, client: str, last: bytes, ending: Hang | Fi
 
 
 def text_of(client: str, answer: Answer) -> str:
-    """The text of a whole response, or of the deltas of a stream."""
+    """Return the text of a non-streaming response, or of the deltas of a stream."""
     return "Hello" if b"Hello" in answer.body or (b'"He"' in answer.body and b'"llo"' in answer.body) else ""
 
 
@@ -136,7 +137,7 @@ async def test_a_failure_of_the_only_deployment_has_the_status_of_its_code(
     script = held_open(BEGUN, failed(code)) if stream else whole
     served.vendor.default = lambda request: script
     reply = await ask(served, client, ONE, stream)
-    # Anthropic's own status of an overload.
+    # Anthropic's own status for an overload.
     assert reply.status == (529 if (client, status) == ("messages", 503) else status), reply.body
     served.dispatcher.deployments.keep([])
 

@@ -1,5 +1,6 @@
-"""Whatever observes a request while it runs may fail: the client has its response, whole or streamed, and what the
-request held of its limits is free again."""
+"""Any observer of a running request may fail: the client still gets its response, streamed or not, and the request's
+slots are released.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ Patch = Callable[[pytest.MonkeyPatch, Rig], None]
 LIMITED: Final = TABLE.replace("    models: [v/m,", "    limits: {concurrent: 1}\n    models: [v/m,").replace(
     "  v/m: {}", "  v/m: {limits: {concurrent: 1}}"
 )
-"""One request at once, of the team and of the deployment: a slot that is not given back refuses the next request."""
+"""One request at once, of the team and of the deployment: a slot that is not released refuses the next request."""
 
 
 def fails(*given: object, **named: object) -> NoReturn:
@@ -34,8 +35,9 @@ def fails(*given: object, **named: object) -> NoReturn:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What fails, as which observer, for which kinds of responses; `content` says whether traces have texts, without
-    which the texts of a stream come in runs."""
+    """The failing observer, and the kinds of responses that it affects. `content` says whether traces contain texts;
+    without them the texts of a stream are read in runs.
+    """
 
     observer: RunningObserver
     patch: Patch
@@ -52,7 +54,7 @@ def of_gateway(name: str) -> Patch:
 
 
 def of_payload_hook(name: str) -> Patch:
-    return lambda patch, served: patch.setattr(served.gateway.hooks["search"][-1], name, fails)
+    return lambda patch, served: patch.setattr(served.gateway.hooks["search", "openai"][-1], name, fails)
 
 
 def of_trace_hook(name: str) -> Patch:
@@ -66,7 +68,7 @@ FAULTS: Final = {
     "a trace begins": Fault("tracing", of_class(TraceStarter, "begin")),
     "a request is noted": Fault("tracing", of_trace_hook("note_request")),
     "a prompt is noted": Fault("tracing", of_trace_hook("note_prompt")),
-    "a whole response is noted": Fault("tracing", of_trace_hook("note_answer"), (False,)),
+    "a whole response is noted": Fault("tracing", of_trace_hook("note_response"), (False,)),
     "a chunk is noted": Fault("tracing", of_class(GatheredTexts, "add"), (True,)),
     "the texts of a stream are noted": Fault("tracing", of_class(GatheredTexts, "json"), (True,)),
     "the end of a choice is noted": Fault("tracing", of_class(SpanNotes, "ended"), (True,)),
@@ -82,7 +84,7 @@ ROWS: Final = {
 
 
 def observed(served: Rig, content: bool) -> None:
-    """Let everything observe requests: traces, and a payload log."""
+    """Let every observer run: traces and a payload log."""
 
     def received(record: RequestRecord, body: bytes) -> None:
         record.content = LoggedContent(Allowance(10**6), body, 4096, held=len(body))

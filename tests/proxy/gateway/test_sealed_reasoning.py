@@ -1,4 +1,6 @@
-"""Conversations that move to another account of a vendor, which cannot read what the first one's model thought."""
+"""Conversations that move to another account of a vendor, which cannot decrypt the reasoning of the first account's
+model.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +27,7 @@ ACCOUNTS = ("a", "b")
 
 
 def table() -> str:
-    """A config file with two accounts of each vendor, and a route over both."""
+    """Return a configuration with two accounts of each vendor, and a route over both."""
     vendors, models, routes = [], [], []
     for name, each in VENDORS.items():
         for account in ACCOUNTS:
@@ -47,8 +49,9 @@ USER: Final[JsonObject] = {"role": "user", "content": "hi"}
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client of one API: its path, the body of a conversation, the same with a search of the web, and what it makes
-    of a response."""
+    """A client of one API: its path, the body of a conversation, the same body with a web search, and its reader of a
+    response.
+    """
 
     path: str
     body: JsonObject
@@ -59,7 +62,7 @@ class Client:
     text: Callable[[list[JsonValue]], str]
 
     def asks(self, model: str, conversation: list[JsonValue], *, stream: bool) -> JsonObject:
-        # xAI seals nothing in chats; a search goes to its Responses API.
+        # xAI seals no reasoning in chats; a web search goes to its Responses API.
         search = self.search if model == "xai" else {}
         more: JsonObject = {name: _with(self.body.get(name), value) for name, value in search.items()}
         return {**self.body, **more, "model": model, "stream": stream, self.conversation: conversation}

@@ -1,6 +1,7 @@
-"""Requests of several calls through the gateway over real sockets: what clients get, and what the vendor sees.
+"""Requests that need several calls, through the gateway over real sockets: the client's response, and the vendor's
+calls.
 
-The numbers of the worked examples are those of the four APIs' page.
+The numbers of the worked examples are taken from the page of the four APIs.
 """
 
 import asyncio
@@ -33,7 +34,7 @@ from tests.support.vendor_script import Delay, Hang, Loop, Received, Rst, Script
 served = gateway_fixture(TABLE)
 
 
-# Answers -------------------------------------------------------------------------------------------------------------
+# Responses -----------------------------------------------------------------------------------------------------------
 
 
 async def test_three_candidates_of_a_vendor_that_gives_one(served: Rig) -> None:
@@ -97,7 +98,7 @@ async def test_the_likeliest_of_three_candidates(served: Rig) -> None:
 
 
 def shape(frames: Sequence[JsonObject]) -> list[bytes]:
-    """What frames say, without ids and whatever their order."""
+    """Return the content of frames, without their ids and in a fixed order."""
     volatile = ("id", "created", "model", "system_fingerprint")
     kept = ({name: value for name, value in frame.items() if name not in volatile} for frame in frames)
     return sorted(orjson.dumps(frame, option=orjson.OPT_SORT_KEYS) for frame in kept)
@@ -114,7 +115,7 @@ async def test_ten_prompts_with_two_candidates_look_as_from_a_vendor_that_has_bo
     served.vendor.answer(sse_answer([*data_frames(*said, {**frame, "choices": [], "usage": usage}), DONE]))
     from_one = await served.post("/v1/completions", asking("whole/m", prompts, **fields))
     served.vendor.default = lambda received: sse_answer(completion_frames([prompt_of(received)]))
-    # Held to "error", the engine would be asked to count first.
+    # With "error" the engine would first be asked for a token count.
     from_many = await served.post("/v1/completions", asking("engine/m", prompts, **fields, **{WINDOW: "truncate"}))
     assert len(served.vendor.requests) == 21
     assert shape(frames_of(from_one)) == shape(frames_of(from_many))

@@ -1,4 +1,4 @@
-"""How a gateway that shuts down treats what is under way, and how an end is told."""
+"""Requests in flight during a shutdown, and the notice of the end."""
 
 import asyncio
 

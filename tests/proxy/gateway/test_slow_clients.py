@@ -1,4 +1,4 @@
-"""Clients that are slow to send, slow to read, or do neither: what they cost the gateway, and what is told of them."""
+"""Clients that send slowly, read slowly or not at all: their cost for the gateway, and their records."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,14 +18,14 @@ from tests.support.openai_wire import chat_frames, completion
 from tests.support.vendor_script import Hang
 
 SIZE = 2**24
-"""Bytes of an answer that no system's socket buffers take."""
+"""The bytes of a response that exceeds the socket buffers of any system."""
 
 LONG = json_answer(200, completion("x" * SIZE, "m"))
 
 
 @pytest_asyncio.fixture
 async def served(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    """A gateway that looks at its clients 100 times as often, before a vendor with long answers."""
+    """Yield a gateway that checks its clients 100 times as often, before a vendor with long responses."""
     monkeypatch.setattr(server, "LOOK_EVERY", 0.01)
     monkeypatch.setattr(server, "CLIENT_STALL", 0.3)
     async with rig() as made:
@@ -52,7 +52,7 @@ async def test_who_never_reads_gets_no_keep_alives_and_is_gone_in_the_end(monkey
     monkeypatch.setattr(server, "LOOK_EVERY", 0.01)
     monkeypatch.setattr(server, "CLIENT_STALL", 0.6)
     async with rig(KEEP_ALIVES) as made:
-        # The buffers of the system hold a part of these events; then the vendor is silent.
+        # The system's buffers hold a part of these events; then the vendor is silent.
         made.vendor.default = sse_unterminated(chat_frames(["x" * 2**16] * (SIZE // 2**16))[:-1], Hang())
         async with connected(made.port) as client:
             deaf(client)
@@ -60,7 +60,7 @@ async def test_who_never_reads_gets_no_keep_alives_and_is_gone_in_the_end(monkey
             (record,) = await made.finished(1)
         await asyncio.wait_for(made.vendor.requests[0].gone.wait(), 10)
     assert (record.outcome, record.first_content is None) == ("client_gone", False)
-    # There would be one every 100 ms, but none is put behind bytes that nobody reads.
+    # There would be one every 100 ms, but none is written behind unread bytes.
     assert record.keep_alives == 0
     assert made.gateway.in_flight == 0
 

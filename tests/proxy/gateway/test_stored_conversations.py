@@ -1,4 +1,6 @@
-"""Conversations that go on by id, through the gateway: what the vendor gets, who may go on, what is said otherwise."""
+"""Conversations continued by id, through the gateway: the vendor's requests, the teams that may continue, and the
+errors.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -60,7 +62,7 @@ def final(answer: Answer) -> JsonObject:
 
 
 def said_to(vendor: FakeVendor) -> list[tuple[object, object]]:
-    """The roles and texts of the messages in the vendor's last request."""
+    """Return the roles and texts of the messages in the vendor's last request."""
     body = vendor.requests[-1].json()
     assert isinstance(body, dict)
     messages = body["messages"]
@@ -110,17 +112,17 @@ async def test_a_stream_that_broke_is_not_stored(served: Rig) -> None:
     response = failed["response"]
     assert isinstance(response, dict)
     assert (await served.get(f"/v1/responses/{response['id']}")).status == 404
-    assert len(served.gateway.responses.entries.kept) == 0
+    assert len(served.features.responses.entries.kept) == 0
 
 
 async def test_what_the_client_does_not_want_stored_is_not_nor_is_a_request_of_another_surface(served: Rig) -> None:
     response = read(await ask(served, "one", store=False))
     assert response["store"] is False
     assert (await served.get(f"/v1/responses/{response['id']}")).status == 404
-    assert len(served.gateway.responses.entries.kept) == 0
+    assert len(served.features.responses.entries.kept) == 0
     body: JsonObject = {"model": "v/m", "messages": [{"role": "user", "content": "previous_response_id"}]}
     read(await served.post("/v1/chat/completions", body))
-    assert len(served.gateway.responses.entries.kept) == 0
+    assert len(served.features.responses.entries.kept) == 0
 
 
 async def test_an_item_is_found_by_its_id_whether_it_was_said_or_answered(served: Rig) -> None:
@@ -163,7 +165,7 @@ async def test_the_response_that_a_conversation_has_lost_is_named(served: Rig) -
 
 
 async def test_a_response_that_is_too_long_to_be_stored_says_so(served: Rig) -> None:
-    kept = served.gateway.responses.entries.kept
+    kept = served.features.responses.entries.kept
     kept.most = 2000
     answer = await ask(served, "x" * 4000)
     assert read(answer)["status"] == "completed"
@@ -173,7 +175,7 @@ async def test_a_response_that_is_too_long_to_be_stored_says_so(served: Rig) -> 
 
 async def test_where_nothing_is_stored_the_answer_says_so_and_nobody_can_go_on(served: Rig) -> None:
     first = read(await ask(served, "one"))
-    served.gateway.responses.off = True
+    served.features.responses.off = True
     answer = await ask(served, "one")
     assert read(answer)["store"] is False
     assert "x-dragoman-dropped" not in answer.headers

@@ -1,4 +1,6 @@
-"""Streams through the gateway over real sockets: the client's 200 waits for content, and what broke looks broken."""
+"""Streams through the gateway over real sockets: the client's 200 waits for content, and a broken stream looks
+broken.
+"""
 
 import asyncio
 import socket
@@ -48,13 +50,13 @@ served = gateway_fixture()
 
 
 async def streamed(served: Rig, script: Script, model: str = "v/m", path: str = "/v1/completions") -> Answer:
-    """The answer to a streamed request to a vendor that behaves so."""
+    """Return the response to a streamed request whose vendor sends `script`."""
     served.vendor.answer(script)
     return await served.post(path, ask(model, stream=True))
 
 
 async def streamed_after_commit(served: Rig, script: Script, path: str = "/v1/completions") -> Answer:
-    """As `streamed`, but what follows the script's first two steps waits until the client has the first content."""
+    """Do the same as `streamed`, but hold the script after two steps until the client has the first content."""
     gate = asyncio.Event()
     served.vendor.answer((*script[:2], Until(gate), *script[2:]))
     async with connected(served.port) as client:
@@ -67,7 +69,7 @@ async def streamed_after_commit(served: Rig, script: Script, path: str = "/v1/co
 
 
 async def begin(served: Rig, client: RawClient, script: Script, model: str = "v/m", stream: bool = True) -> None:
-    """Send a request to a vendor that behaves so, and wait until it has arrived there."""
+    """Send a request whose vendor sends `script`, and wait until it has arrived there."""
     served.vendor.answer(script)
     before = len(served.vendor.requests)
     await client.send(request("POST", "/v1/completions", ask(model, stream=stream), AUTH))
@@ -165,7 +167,7 @@ BROKEN: dict[str, Script] = {
 
 
 def looks_broken(answer: Answer) -> None:
-    """Two independent signs: an error in-band, and a body without its end; none that says success."""
+    """Assert two independent signs, an error in-band and a body without its end, and no sign of success."""
     assert answer.status == 200
     assert not answer.whole
     assert b'"text":"one"' in answer.body
@@ -246,7 +248,7 @@ async def test_a_fault_of_ours_after_content_breaks_the_stream(served: Rig, monk
     await served.vendor.requests[0].gone.wait()
 
 
-# Who leaves ----------------------------------------------------------------------------------------------------------
+# Clients that leave --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -314,7 +316,7 @@ async def test_a_client_that_reads_slowly_is_waited_for_and_holds_the_vendor_bac
     big = completion_frames(["x" * 16_000] * 600)
     async with small_reader(served) as client:
         await begin(served, client, sse_answer(big), model="v/hasty")
-        # Longer than the vendor may be silent: the silence is the client's.
+        # Longer than the vendor may be silent: here the client causes the silence.
         await asyncio.sleep(0.7)
         answer = await client.answer()
     assert (answer.status, answer.whole, answer.events()[-1]) == (200, True, b"[DONE]")
@@ -328,7 +330,7 @@ async def test_a_connection_serves_on_after_a_good_stream(served: Rig) -> None:
     assert served.vendor.connections == 1
 
 
-# The table may change meanwhile --------------------------------------------------------------------------------------
+# The configuration may change meanwhile ------------------------------------------------------------------------------
 
 
 async def test_a_running_stream_finishes_on_the_table_it_began_with(served: Rig) -> None:

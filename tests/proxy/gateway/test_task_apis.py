@@ -1,4 +1,4 @@
-"""Which plans a task may go by."""
+"""The plans that a task may use."""
 
 import pytest
 
@@ -6,7 +6,8 @@ from providers.unified_request import Task
 from proxy.errors import GatewayError
 from proxy.gateway.task_apis import EMBEDDINGS, RERANK, TASK_APIS, anywhere, in_one_space
 from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import Plan, plan
+from proxy.routing.request_plan import Plan
+from proxy.routing.resolve_model import plan_for
 from proxy.routing.snapshot import ANYONE
 from tests.proxy.kit.tables import snapshot
 from tests.support.looped import looped
@@ -29,7 +30,7 @@ routes:
 
 
 def _plan(name: str) -> Plan:
-    return plan(TABLE, ANYONE, name, "openai", IDLE)
+    return plan_for(TABLE, ANYONE, name, "openai", IDLE)
 
 
 @looped("name", ["v/a", "v/a/x", "deployments", "same", "outer", "back"])

@@ -42,7 +42,7 @@ teams:
 
 
 def table(team: str = "", vendor: str = "", model: str = "", key: str = "") -> str:
-    """A table whose team, vendor, first model and first key have these settings besides."""
+    """Return a configuration whose team, vendor, first model and first key have these additional settings."""
     first = f'{{hash: "{digest_of(CLIENT_KEY)}"{key}}}'
     text = TABLE.format(
         at=AT, vendor=vendor, model=model, key=first, second=digest_of(SECOND_KEY), team=team.replace("\n", "\n    ")
@@ -54,19 +54,19 @@ def table(team: str = "", vendor: str = "", model: str = "", key: str = "") -> s
 async def limited(
     team: str = "", *, vendor: str = "", model: str = "", key: str = "", wall: float = NOON
 ) -> AsyncIterator[Rig]:
-    """A gateway with such a table, whose vendor answers everything."""
+    """Yield a gateway with such a configuration, whose vendor responds to everything."""
     async with rig(table(team, vendor, model, key), wall=lambda: wall) as made:
         made.vendor.default = json_answer(200, completion("hello", "m"))
         yield made
 
 
 def limits(made: Mapping[str, str]) -> dict[str, str]:
-    """The headers that speak of limits."""
+    """Return the headers about limits."""
     return {name: value for name, value in made.items() if name.startswith(("x-ratelimit", "retry-after"))}
 
 
 async def statuses(served: Rig, count: int, body: JsonValue = None) -> list[int]:
-    """The statuses of so many requests at once."""
+    """Return the statuses of `count` concurrent requests."""
     asked = [served.post("/v1/completions", body or ask(max_tokens=1)) for _ in range(count)]
     return [answer.status for answer in await asyncio.gather(*asked)]
 
@@ -76,19 +76,19 @@ def chatting(model: str = "v/m", **fields: JsonValue) -> JsonObject:
 
 
 def costing(prompt: int) -> JsonObject:
-    """An answer that used so many tokens."""
+    """Return a response that used `prompt` tokens."""
     return {**completion("hello", "m"), "usage": {"prompt_tokens": prompt, "completion_tokens": 0}}
 
 
 def views(served: Rig) -> dict[str, int]:
-    """What is used of each limit."""
+    """Return the used amount of each limit."""
     found = served.limits.registry.views(*served.limits.times())
     return {f"{each.scope}: {each.unit} {each.period or each.kind}": each.used for each in found}
 
 
 async def test_thirty_of_thirty_at_sixty_a_minute_pass_and_the_sixty_first_is_refused() -> None:
     async with limited("limits: {requests_per_minute: 60}") as served:
-        served.limits.now = repeat(served.limits.now()).__next__  # no time passes, however slow the machine is
+        served.limits.now = repeat(served.limits.now()).__next__  # time stands still, however slow the machine is
         assert await statuses(served, 30) + await statuses(served, 30) == [200] * 60
         refused = await served.post("/v1/completions", ask())
     assert (refused.status, refused.code, refused.error()["type"]) == (429, "rate_limit_exceeded", "requests")
@@ -107,7 +107,7 @@ async def test_a_refusal_takes_nothing_of_other_limits() -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_conversation_that_is_shortened_twice_is_one_request_of_its_team(stream: bool) -> None:
-    """Were it admitted for each try, the second would find the only place taken."""
+    """If each try were admitted separately, the second would find the only slot taken."""
     too_long: JsonObject = {"error": {"message": "The prompt is too long.", "code": "context_length_exceeded"}}
     turns: list[JsonValue] = [{"role": role, "content": "x" * 200} for _ in range(10) for role in ("user", "assistant")]
     body: JsonObject = {"model": "v/m", "input": [*turns, {"role": "user", "content": "now"}], "truncation": "auto"}

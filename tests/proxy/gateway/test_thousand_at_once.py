@@ -1,4 +1,4 @@
-"""A crowd that comes at once to a gateway as it is run, before a vendor that is well: everybody is served."""
+"""A thousand simultaneous requests to a gateway process before a healthy vendor: every one is served."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -20,8 +20,9 @@ ASKS = asking("fake/m", stream=True)
 
 
 class Held(asyncio.Protocol):
-    """One connection of a vendor that begins each stream at once, and ends it when it is told to; costs next to
-    nothing."""
+    """One connection of a vendor that begins each stream at once, and ends it on `end`. It costs next to no CPU
+    time.
+    """
 
     def __init__(self, streams: "list[Held]") -> None:
         self._streams = streams
@@ -41,7 +42,7 @@ class Held(asyncio.Protocol):
 
 
 class Client(asyncio.Protocol):
-    """One request. `ended` is done once its answer is there, or the connection has gone."""
+    """One request. `ended` is done once its response is complete or the connection is lost."""
 
     def __init__(self) -> None:
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -69,7 +70,7 @@ class Client(asyncio.Protocol):
 
 @asynccontextmanager
 async def held(streams: list[Held]) -> AsyncIterator[str]:
-    """A vendor whose streams are kept here; its base URL without a path."""
+    """Yield the base URL, without a path, of a vendor that adds its streams to `streams`."""
     server = await asyncio.get_running_loop().create_server(lambda: Held(streams), "127.0.0.1", 0, backlog=1024)
     try:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
@@ -78,14 +79,14 @@ async def held(streams: list[Held]) -> AsyncIterator[str]:
 
 
 async def crowd(port: int, count: int) -> list[Client]:
-    """So many clients, all at once."""
+    """Connect `count` clients, all at once."""
     loop = asyncio.get_running_loop()
     made = await asyncio.gather(*(loop.create_connection(Client, "127.0.0.1", port) for _ in range(count)))
     return [client for _, client in made]
 
 
 def ended(clients: Iterable[Client]) -> list[Client]:
-    """Those that have their answer."""
+    """Return the clients whose request has ended."""
     return [client for client in clients if client.ended.done()]
 
 

@@ -1,4 +1,4 @@
-"""A vendor refuses the operator's account: another target answers, and the log has the vendor's words."""
+"""A vendor refuses the operator's account: another target responds, and the log has the vendor's message."""
 
 from pathlib import Path
 from typing import Final, NamedTuple, cast
@@ -32,7 +32,7 @@ PAGE: Final = b"<html><body>Attention Required!</body></html>"
 
 
 class Row(NamedTuple):
-    """How a vendor refuses: `said` is the log's excerpt of its words, `alone` whether the circuit opens."""
+    """A vendor's refusal. `said` is the log's excerpt of its message, `alone` says whether the circuit opens."""
 
     profile: str
     status: int

@@ -1,4 +1,4 @@
-"""Rules of second attempts: by level of the configuration, in words, and how long they wait."""
+"""Rules of second attempts: their inheritance in the configuration, their description, and the delay."""
 
 from config.sections.failover_section import HedgeSection
 from proxy.hedging.hedge_rules import MIN_WAIT, HedgeRules, hedge_rules
@@ -63,10 +63,12 @@ def test_the_nearest_level_decides_and_a_route_takes_that_of_its_only_target() -
     bursts = {name: each.hedge and each.hedge.burst for name, each in (*table.models.items(), *table.wildcards.items())}
     assert bursts == {"a/m": 3, "a/n": 2, "b/m": 1, "b/off": None, "b": 1}
     from proxy.routing.deployment_load import IDLE
-    from proxy.routing.resolve_model import plan
+    from proxy.routing.resolve_model import plan_for
     from proxy.routing.snapshot import ANYONE
 
-    found = {name: plan(table, ANYONE, name, "openai", IDLE).hedge for name in ("own", "one", "two", "b/off", "b/any")}
+    found = {
+        name: plan_for(table, ANYONE, name, "openai", IDLE).hedge for name in ("own", "one", "two", "b/off", "b/any")
+    }
     assert {name: each and each.burst for name, each in found.items()} == {
         "own": 4,
         "one": 3,

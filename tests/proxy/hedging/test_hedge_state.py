@@ -1,4 +1,4 @@
-"""What bounds second attempts: a share of the requests, USD per hour, and an outage."""
+"""The bounds on second attempts: a share of the requests, USD per hour, and an outage."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Which addresses may be called, by address and by name."""
+"""The addresses that may be called, by address and by name."""
 
 from dataclasses import replace
 

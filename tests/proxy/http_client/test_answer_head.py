@@ -1,4 +1,4 @@
-"""The head of a vendor's answer: its limits, and how it may frame a body."""
+"""The head of a vendor's response: its limits, and the framing of a body."""
 
 from proxy.http_client.answer_head import (
     FIELD_LIMIT,

@@ -1,4 +1,4 @@
-"""Why no connection came about, told apart over real sockets: to clients without a host, to operators with it."""
+"""The causes of failed connections over real sockets: reported to clients without the host, to operators with it."""
 
 import asyncio
 import errno
@@ -84,7 +84,7 @@ async def test_who_does_not_speak_tls_fails_its_handshake(vendor: FakeVendor) ->
 
 @asynccontextmanager
 async def behind_tls(context: ssl.SSLContext) -> AsyncIterator[int]:
-    """The port of somebody who presents a certificate."""
+    """Yield the port of a server with a certificate."""
     server = await asyncio.get_running_loop().create_server(asyncio.Protocol, "127.0.0.1", 0, ssl=context)
     async with server:
         yield server.sockets[0].getsockname()[1]

@@ -1,4 +1,4 @@
-"""Connections that are used again, against a vendor on a raw socket: which ones, and what is sent once more."""
+"""Reuse of connections, against a vendor on a raw socket: which ones are reused, and which calls are sent again."""
 
 import asyncio
 import gc

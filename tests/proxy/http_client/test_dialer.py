@@ -1,4 +1,4 @@
-"""How connections are made: where to, by which certificate, and in which time."""
+"""New connections: the address, the certificate, and the time limit."""
 
 import asyncio
 import socket
@@ -29,7 +29,7 @@ async def dialer() -> AsyncIterator[Dialer]:
 
 
 def leads_to(dialer: Dialer, port: int, hosts: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every name have these addresses."""
+    """Let every name resolve to `hosts`."""
 
     def look_up(self: GuardedResolver, host: str, _: int) -> asyncio.Future[list[Found]]:
         found: list[Found] = []

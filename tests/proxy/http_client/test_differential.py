@@ -1,6 +1,6 @@
-"""The gateway's HTTP client reads what vendors send as aiohttp's does, but where `DIFFERENCES` argues otherwise.
+"""The gateway's HTTP client reads vendors' responses as aiohttp's client does, except for the listed `DIFFERENCES`.
 
-Bytes are given whole, one by one and cut anywhere; the vendor stays, leaves or resets the connection.
+Bytes arrive whole, one by one and cut anywhere; the vendor keeps, closes or resets the connection.
 """
 
 import asyncio
@@ -26,25 +26,26 @@ ENDINGS: tuple[Ending, ...] = ("stays", "fin", "rst")
 
 @dataclass(frozen=True)
 class Lab:
-    """A rig in a loop of its own, for examples by the thousand; a `thorough` one, on the loop that gateways use, tries
-    all of them."""
+    """A rig in a loop of its own, for thousands of examples. A `thorough` lab runs on the loop that gateways use, and
+    tries all of them.
+    """
 
     runner: asyncio.Runner
     rig: Rig
     thorough: bool
 
     def ours(self, pieces: Sequence[bytes], ending: Ending, method: str = "POST") -> Outcome:
-        """What the gateway makes of an answer."""
+        """Return the outcome of a response in the gateway's client."""
         outcome = self.runner.run(self.rig.outcome(self.rig.ours, pieces, ending, method))
         assert not outcome.mixed_up, "the next call got another answer"
         return outcome
 
     def theirs(self, pieces: Sequence[bytes], ending: Ending, method: str = "POST") -> Outcome:
-        """What aiohttp makes of it."""
+        """Return the outcome of a response in aiohttp's client."""
         return self.runner.run(self.rig.outcome(self.rig.theirs, pieces, ending, method))
 
     def explanations(self, answer: bytes, ending: Ending, method: str = "POST") -> list[Difference] | None:
-        """The differences that explain why the two disagree; None where they agree."""
+        """Return the differences that explain why the two disagree; `None` if they agree."""
         ours, theirs = self.ours([answer], ending, method), self.theirs([answer], ending, method)
         if both_broke_off(ours, theirs) or ours == theirs:
             return None
@@ -56,7 +57,7 @@ class Lab:
 
 
 def both_broke_off(ours: Outcome, theirs: Outcome) -> bool:
-    """Whether both saw the body begin and break off; how much of it they showed before is chance."""
+    """Return whether both saw the body begin and break off. How much of it they returned before is chance."""
     return (
         ours.end == theirs.end == "truncated"
         and (ours.status, ours.headers) == (theirs.status, theirs.headers)
@@ -66,7 +67,7 @@ def both_broke_off(ours: Outcome, theirs: Outcome) -> bool:
 
 @pytest.fixture(scope="module", params=by_day(["asyncio"], [*LOOPS]))
 def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """The lab on the loop that gateways use, and at night on the other one too."""
+    """Yield the lab on the loop that gateways use, and in the nightly run on the other loop too."""
     with asyncio.Runner(loop_factory=LOOPS[request.param]) as runner:
         made = rig()
         yield Lab(runner, runner.run(made.__aenter__()), request.param == "asyncio")
@@ -111,14 +112,15 @@ def test_an_answer_that_breaks_off_anywhere_is_told_from_a_whole_one(lab: Lab, n
 
 
 def cut(answer: bytes, places: Sequence[int]) -> list[bytes]:
-    """The answer in pieces that end at these places."""
+    """Return the response in chunks that end at `places`."""
     marks = sorted({0, len(answer), *(place % (len(answer) + 1) for place in places)})
     return [answer[start:end] for start, end in pairwise(marks)]
 
 
 def same(whole: Outcome, cut_up: Outcome) -> bool:
-    """Whether pieces made no difference. A fault behind a head in the same read spares the caller the status, and
-    what follows an answer closes the connection unless it is a line end that came with it."""
+    """Return whether the chunks made no difference. A fault in the same read as the head hides the status from the
+    caller. Bytes behind a response close the connection, except for a line end in the same read.
+    """
     if whole.end in ("malformed", "truncated"):
         return cut_up.end in ("malformed", "truncated", "unanswered")
     return (whole.end, whole.status, whole.headers, whole.body) == (
@@ -130,7 +132,7 @@ def same(whole: Outcome, cut_up: Outcome) -> bool:
 
 
 COUNTED_BY_READ = {"extension of 100 KB", "5,000 trailers"}
-"""Framing that brings nothing is limited by the reads that it comes in, and these are within one or not."""
+"""Framing without content is limited by the reads in which it arrives, so these may or may not exceed the limit."""
 
 
 def test_pieces_make_no_difference(lab: Lab) -> None:
@@ -174,7 +176,7 @@ SHORT = [answer for answer in HAND_WRITTEN.values() if len(answer) < 1_000]
 
 @st.composite
 def mutated(draw: st.DrawFn) -> bytes:
-    """An odd answer, and more of that: bits flipped, parts put in, left out, doubled, and the end cut off."""
+    """Draw a mutated response: bits flipped, parts inserted, left out or doubled, or the end cut off."""
     answer = bytearray(draw(st.sampled_from(SHORT)))
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(answer)))
@@ -194,7 +196,7 @@ def mutated(draw: st.DrawFn) -> bytes:
 
 @given(answer=mutated(), ending=st.sampled_from(ENDINGS), method=st.sampled_from(["POST", "POST", "POST", "HEAD"]))
 @example(answer=OK + FIVE + b"\r\nhello", ending="stays", method="HEAD")
-@settings(examples(400), derandomize=True)  # what is new is for DIFFERENCES, not for whoever changes something else
+@settings(examples(400), derandomize=True)  # new findings belong in DIFFERENCES, not in an unrelated change
 def test_mutated_answers_are_read_as_aiohttp_reads_them(lab: Lab, answer: bytes, ending: Ending, method: str) -> None:
     lab.explanations(answer, ending, method)
 

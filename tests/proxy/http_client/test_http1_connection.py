@@ -1,4 +1,4 @@
-"""One connection as a machine of states: bytes in, what the caller sees out. However they are cut."""
+"""One connection as a state machine: bytes in, the caller's events out, however the bytes are cut."""
 
 import socket
 from collections.abc import Callable, Iterator
@@ -90,7 +90,7 @@ BROKEN = {
 
 
 def cuts(data: bytes) -> Iterator[list[bytes]]:
-    """The bytes whole, in two at every place, and one by one."""
+    """Return the bytes whole, cut in two at every position, and one by one."""
     yield [data]
     yield from ([data[:at], data[at:]] for at in range(1, len(data)))
     yield [data[at : at + 1] for at in range(len(data))]
@@ -247,7 +247,7 @@ def test_a_body_that_nobody_reads_is_read_no_further_and_costs_no_more_than_its_
     assert line.reused
 
 
-# What is sent, and what becomes of the connection ---------------------------------------------------------------------
+# Requests, and the connection after the response ---------------------------------------------------------------------
 
 
 def test_a_head_and_a_body_of_common_size_leave_in_one_write() -> None:

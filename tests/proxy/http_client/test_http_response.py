@@ -1,4 +1,4 @@
-"""An answer is the handle of one exchange: what it says after its end is no longer about its connection."""
+"""A response is the handle of one exchange: after its end it no longer affects its connection."""
 
 import asyncio
 

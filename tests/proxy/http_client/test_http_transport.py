@@ -1,4 +1,4 @@
-"""The door to the vendors, against a vendor on a raw socket: what is sent, what comes back, and how much of it."""
+"""The transport to the vendors, against a vendor on a raw socket: the bytes sent, the response, and its limits."""
 
 import asyncio
 import gzip
@@ -195,7 +195,7 @@ MUCH = 50 * 1024 * 1024
 
 @dataclass
 class Pieces:
-    """A body of this length, or of another than it says; `read` is how much of it was asked for."""
+    """A body of `size` bytes that announces `length`. `read` counts the bytes that the transport has taken."""
 
     length: int
     size: int

@@ -1,4 +1,4 @@
-"""Each way in which a call of a vendor fails has its name, and no name leads where it may not."""
+"""Each way in which a call of a vendor fails has its own kind, and no name leads to a forbidden address."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""Bodies that are compressed although nobody asked for that."""
+"""Bodies that are compressed although the request did not allow it."""
 
 import gzip
 import zlib
@@ -15,7 +15,7 @@ TEXT = bytes(range(256)) * 1000
 
 
 def bare(text: bytes) -> bytes:
-    """A deflate stream without zlib's frame."""
+    """Return a deflate stream without zlib's frame."""
     packing = zlib.compressobj(wbits=-15)
     return packing.compress(text) + packing.flush()
 

@@ -1,4 +1,4 @@
-"""The head of a call: the lines that the dry run shows, and no other call's."""
+"""The head of a call: the same lines as in the dry run, and none of another call."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.smoke
 
 
 def head(heads: CallHeads, request: UpstreamRequest, request_id: str = "req-1", fresh: bool = False) -> list[str]:
-    """The lines of a head."""
+    """Return the lines of a head."""
     data = heads.of(request).bytes_for(request, request_id, fresh)
     assert data.endswith(b"\r\n\r\n")
     return data.decode().split("\r\n")[:-2]

@@ -1,1 +1,1 @@
-"""Rigs, clients and fakes that tests of several rooms of `proxy` share."""
+"""Rigs, clients and fakes that tests of several packages of `proxy` share."""

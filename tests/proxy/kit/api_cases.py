@@ -1,4 +1,6 @@
-"""A table of vendors that lack features, all of them one fake, with their answers and readers of the results."""
+"""A configuration of vendors that lack features, all of them one fake, with their responses and readers of the
+results.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import cast
@@ -57,20 +59,20 @@ def usage(prompt: int, completion: int) -> JsonObject:
 
 
 def whole(*choices: JsonObject, counts: JsonObject | None = None, **members: JsonValue) -> Script:
-    """A whole text completion."""
+    """Return a non-streaming text completion."""
     body: JsonObject = {"id": "cmpl-1", "object": "text_completion", "created": 1, "model": "m", **members}
     return json_answer(200, {**body, "choices": list(choices), "usage": counts or usage(3, 2)})
 
 
 def pieces(*choices: JsonObject, counts: JsonObject | None = None, **members: JsonValue) -> list[bytes]:
-    """The frames of a streamed text completion: one for each gain, then the usage, then the terminator."""
+    """Return the frames of a streamed text completion: one for each gain, then the usage, then the terminator."""
     body: JsonObject = {"id": "cmpl-1", "object": "text_completion", "created": 1, "model": "m", **members}
     gains: list[JsonObject] = [{**body, "choices": [gain]} for gain in choices]
     return [*data_frames(*gains, {**body, "choices": [], "usage": counts or usage(3, 2)}), DONE]
 
 
 def streamed(*texts: str, counts: JsonObject | None = None) -> Script:
-    """One choice in these pieces."""
+    """Return a stream of one choice in these chunks."""
     return sse_answer(pieces(*(choice(text, ended=None) for text in texts), choice(""), counts=counts))
 
 
@@ -79,7 +81,9 @@ def error(status: int, message: str, **members: JsonValue) -> Script:
 
 
 def either(text: Callable[[JsonObject], str], counts: JsonObject | None = None) -> Callable[[Received], Script]:
-    """One choice with the text that the call's body makes, whole or in pieces of three characters, as it asks."""
+    """Respond with one choice whose text is made from the call's body, streamed in chunks of three characters if the
+    call asks for a stream.
+    """
 
     def answer(received: Received) -> Script:
         body = sent(received)
@@ -92,14 +96,14 @@ def either(text: Callable[[JsonObject], str], counts: JsonObject | None = None) 
 
 
 def sent(received: Received) -> JsonObject:
-    """The body of a call."""
+    """Return the body of the call."""
     body = received.json()
     assert isinstance(body, dict)
     return body
 
 
 def calls(served: Rig) -> list[JsonObject]:
-    """The bodies of every call that a vendor got."""
+    """Return the bodies of every call that a vendor got."""
     return [sent(received) for received in served.vendor.requests]
 
 
@@ -122,5 +126,5 @@ def texts(answer: Answer) -> dict[int, str]:
 
 
 def emulated(answer: Answer) -> str | None:
-    """The fields that the gateway took over."""
+    """Return the fields that the gateway emulated."""
     return answer.headers.get("x-dragoman-emulated")

@@ -1,4 +1,4 @@
-"""Requests with forms, as far as `read_form` looks at them."""
+"""Requests with forms, with the attributes that `read_form` uses."""
 
 from dataclasses import dataclass, field
 from typing import cast
@@ -18,7 +18,7 @@ class _Pieces:
 
 @dataclass(slots=True)
 class _ArrivingForm:
-    """What `read_form` asks of a request."""
+    """The part of a request that `read_form` uses."""
 
     content: _Pieces
     client_max_size: int = 2**24
@@ -28,5 +28,5 @@ class _ArrivingForm:
 
 
 def arriving(pieces: list[bytes]) -> PlainRequest:
-    """Return a request whose body comes in these pieces, none of which is empty."""
+    """Return a request whose body arrives in these chunks, none of which is empty."""
     return cast(PlainRequest, _ArrivingForm(_Pieces(list(pieces))))

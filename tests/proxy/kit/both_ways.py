@@ -1,4 +1,4 @@
-"""Relays a stream with all short cuts and with none, and compares what comes of both."""
+"""Relays a stream with all fast paths and with none, and compares the results."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,7 +31,7 @@ OPENAI = SURFACES[0]
 
 
 class EventByEvent:
-    """The decoder without its runs."""
+    """A decoder without runs."""
 
     def __init__(self, inner: StreamDecoder) -> None:
         self._inner = inner
@@ -48,7 +48,7 @@ class EventByEvent:
 
 
 class Counting(EventByEvent, RunDecoder):
-    """The decoder with its runs. `fed` counts the events that are in none, `asked` the pieces that it has seen."""
+    """A decoder with runs. `fed` counts the events outside of runs, `asked` the calls of `read_run`."""
 
     def __init__(self, inner: RunDecoder) -> None:
         super().__init__(inner)
@@ -77,7 +77,7 @@ class Counting(EventByEvent, RunDecoder):
 
 @dataclass
 class Outcome:
-    """What the client got, a write each, the end included; what the record says; how it failed."""
+    """The client's writes with the end included, the record, and the failure."""
 
     writes: list[bytes] = field(default_factory=list)
     record: RequestRecord = field(default_factory=lambda: RequestRecord("id", 0.0, "openai", "/"))
@@ -107,12 +107,16 @@ async def _relay(decoder: StreamDecoder, steps: Sequence[Step], asked: UnifiedRe
 
 
 def no_text(_choice: object, /) -> str:
-    """Tell of no choice that it holds text alone. A mock would cost more than what it stands for."""
+    """Stand in for `only_text_of`: no choice counts as text alone. A mock would cost more than the function that it
+    replaces.
+    """
     return ""
 
 
 class InFull(OpenAIStream):
-    """Reads every event as one that may hold anything. Its choices may too where `only_text_of` says so."""
+    """Decodes every event in full, without the fast path for plain chunks. Its choices may still take the fast path of
+    `only_text_of`.
+    """
 
     @override
     def _plain_chunk(self, body: JsonObject, size: int) -> None:
@@ -121,7 +125,7 @@ class InFull(OpenAIStream):
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """What came of both ways. `led` texts were read in runs, and `asked` pieces shown to the decoder to find them."""
+    """The common outcome. `led` texts were read in runs, with `asked` calls of `read_run`."""
 
     outcome: Outcome
     led: int
@@ -135,7 +139,7 @@ def relayed_both_ways(
     surface: Surface = OPENAI,
     profile: str = "openai",
 ) -> Both:
-    """Relay the steps with all short cuts and with none, which must not differ."""
+    """Relay the steps with all fast paths and with none, and assert equal outcomes."""
     asked = replace(asked, stream=True)
     sent = sent_for(asked, target_of(profile, CHAT_MODELS.get(profile, "tiny")))
     with patch.object(stream, "only_text_of", no_text):
@@ -146,7 +150,7 @@ def relayed_both_ways(
 def relayed_with_runs_and_without(
     loop: VirtualLoop, steps: Sequence[Step], asked: UnifiedRequest, surface: Surface, sent: UpstreamRequest
 ) -> Both:
-    """Relay the steps of any vendor with runs and event by event, which must not differ."""
+    """Relay the steps of any vendor with runs and event by event, and assert equal outcomes."""
     decoder = EventByEvent(sent.target.dialect.stream(sent))
     expected = loop.run_until_complete(_relay(decoder, steps, asked, surface))
     return _compared(loop, expected, sent, steps, asked, surface)
@@ -160,7 +164,7 @@ def _compared(
     asked: UnifiedRequest,
     surface: Surface,
 ) -> Both:
-    """Relay the steps with runs, from which the same must come as is expected."""
+    """Relay the steps with runs, and assert that the outcome is `expected`."""
     decoder = sent.target.dialect.stream(sent)
     assert isinstance(decoder, RunDecoder)
     counting = Counting(decoder)

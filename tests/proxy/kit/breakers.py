@@ -11,22 +11,22 @@ SERVER = Failure(FailureKind.SERVER, "broken", 500)
 
 
 def middle() -> float:
-    """A draw that leaves the jitter out."""
+    """Return a draw in the middle, which cancels the jitter."""
     return 0.5
 
 
 def fresh(rules: HealthRules = RULES, draw: Callable[[], float] = middle) -> Breaker:
-    """A deployment nothing is known of."""
+    """Return the breaker of a deployment without any history."""
     return Breaker(rules, draw)
 
 
 def succeed(health: Breaker, now: float) -> None:
-    """A stream that goes well at once."""
+    """Let a streamed attempt succeed at once."""
     trial = health.begin(now, AnswerKind.STREAM)
     trial.first_byte(now)
     trial.succeeded(now)
 
 
 def fail(health: Breaker, now: float, failure: Failure = SERVER) -> bool:
-    """A try that fails at once."""
+    """Let an attempt fail at once."""
     return health.begin(now, AnswerKind.STREAM).failed(now, failure)

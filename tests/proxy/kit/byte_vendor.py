@@ -1,4 +1,4 @@
-"""A vendor on a raw socket that sends given bytes in given pieces, and is quick enough for thousands of answers."""
+"""A vendor on a raw socket that sends given bytes in given chunks, and is quick enough for thousands of responses."""
 
 import asyncio
 import socket
@@ -12,22 +12,22 @@ from typing_extensions import override
 Ending = Literal["stays", "fin", "rst"]
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok"
-"""Answers every request but those that were prepared for."""
+"""The response to every request without a prepared one."""
 
 TURNS = 4
-"""Turns of the loop after each piece: what was sent is read in one, what it wakes runs in the next."""
+"""Event loop iterations after each chunk: the bytes are read in one, and the code that they wake runs in the next."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Bytes in pieces, and what becomes of the connection after them."""
+    """Bytes in chunks, and the fate of the connection after them."""
 
     pieces: tuple[bytes, ...]
     ending: Ending
 
 
 class ByteVendor:
-    """Sends the prepared answer to the next request. `sent` is set when all of it has gone."""
+    """Sends the prepared response to the next request. `sent` is set when all of it has been sent."""
 
     def __init__(self) -> None:
         self.prepared: Answer | None = None
@@ -44,20 +44,20 @@ class ByteVendor:
         self.port = self._server.sockets[0].getsockname()[1]
 
     def prepare(self, pieces: Sequence[bytes], ending: Ending) -> None:
-        """Give this answer to the next request, and begin to count connections anew."""
+        """Prepare the response to the next request, and restart the count of connections."""
         self.prepared = Answer(tuple(pieces), ending)
         self.sent.clear()
         self.served = 0
 
     async def drop_connections(self) -> None:
-        """Close what is open, so that nothing is left for the next case."""
+        """Close the open connections, so that nothing is left for the next case."""
         for connection in self.connections:
             connection.transport.abort()
         self.connections.clear()
         await settle()
 
     async def stop(self) -> None:
-        """Close everything."""
+        """Close the server and its connections."""
         await self.drop_connections()
         if self._server is not None:
             self._server.close()
@@ -80,7 +80,7 @@ class _VendorSide(asyncio.Protocol):
     @override
     def data_received(self, data: bytes) -> None:
         self._received += data
-        # Bodies are `{}` or nothing.
+        # Bodies are `{}` or empty.
         if not self._received.endswith((b"\r\n\r\n", b"{}")):
             return
         self._received = b""
@@ -117,6 +117,6 @@ class _VendorSide(asyncio.Protocol):
 
 
 async def settle(turns: int = TURNS) -> None:
-    """Let what was sent arrive."""
+    """Let the sent bytes arrive."""
     for _ in range(turns):
         await asyncio.sleep(0)

@@ -1,5 +1,6 @@
-"""What becomes of one call whose answer is given as bytes: through the gateway's transport, and through aiohttp's
-client, which is read widely and has met more servers than the gateway."""
+"""The outcome of one call whose response is given as bytes: through the gateway's transport, and through aiohttp's
+client, which is widely used and has met more servers than the gateway.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from tests.proxy.kit.byte_vendor import ByteVendor, Ending, settle
 from tests.proxy.kit.transport_calls import call, tidy_transport
 
 End = Literal["ok", "malformed", "truncated", "unanswered", "waits"]
-"""A whole answer; a head that was refused; a body that broke off; no head came; more is waited for."""
+"""A complete response; a refused head; a truncated body; no head; a wait for more bytes."""
 
 _ENDS: Mapping[FailureKind, End] = {
     FailureKind.MALFORMED: "malformed",
@@ -28,8 +29,9 @@ _ENDS: Mapping[FailureKind, End] = {
 
 @dataclass(slots=True)
 class Outcome:
-    """`reused` says whether the next call went over the same connection, `mixed_up` whether it got another answer than
-    its own."""
+    """The outcome of a call. `reused` says whether the next call used the same connection, `mixed_up` whether it got a
+    response that was not its own.
+    """
 
     end: End = "waits"
     status: int = 0
@@ -39,7 +41,7 @@ class Outcome:
     mixed_up: bool = False
 
     def told(self) -> str:
-        """The outcome in a word or three."""
+        """Return the outcome in one to three words."""
         parts = [str(self.status)] if self.status else []
         return " ".join(
             [*parts, self.end, *(["reused"] if self.reused else []), *(["mixed up"] if self.mixed_up else [])]
@@ -47,13 +49,15 @@ class Outcome:
 
 
 class Caller(Protocol):
-    """Makes one call and notes what it sees."""
+    """Makes one call and notes its outcome."""
 
     async def __call__(self, url: str, method: str, seen: Outcome) -> None: ...
 
 
 def shown(headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Header fields with lower-case names, the last of repeated ones, but for the date, which the gateway adds."""
+    """Return header fields with lower-case names, the last of repeated ones, without the date, which the gateway
+    adds.
+    """
     last = {name.lower(): value for name, value in headers.items()}
     last.pop("date", None)
     return tuple(sorted(last.items()))
@@ -61,7 +65,7 @@ def shown(headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True)
 class ByTransport:
-    """Calls by the gateway's transport."""
+    """Calls through the gateway's transport."""
 
     transport: Transport
 
@@ -85,7 +89,7 @@ class ByTransport:
 
 @dataclass(frozen=True)
 class ByAiohttp:
-    """Calls by aiohttp's client."""
+    """Calls through aiohttp's client."""
 
     session: aiohttp.ClientSession
 
@@ -128,14 +132,14 @@ def _end(closed: "asyncio.Future[None]", content: aiohttp.StreamReader) -> None:
 
 @dataclass(frozen=True)
 class Rig:
-    """A vendor, and the two that call it."""
+    """A vendor and its two callers."""
 
     vendor: ByteVendor
     ours: Caller
     theirs: Caller
 
     async def outcome(self, caller: Caller, pieces: Sequence[bytes], ending: Ending, method: str) -> Outcome:
-        """What becomes of a call that is answered so."""
+        """Return the outcome of a call with this response."""
         vendor, seen = self.vendor, Outcome()
         url = f"http://127.0.0.1:{vendor.port}/"
         vendor.prepare(pieces, ending)
@@ -144,7 +148,7 @@ class Rig:
             await vendor.sent.wait()
         await settle(8)
         if not calling.done():
-            # Nothing more will come; the loop may only have been slow, above all to see an end, which ends every call.
+            # No more bytes will come. The loop may only be slow, above all to see the end, which ends every call.
             await asyncio.wait([calling], timeout=0.005 if ending == "stays" else 30.0)
         if not calling.done():
             calling.cancel()
@@ -163,7 +167,7 @@ class Rig:
 
 @asynccontextmanager
 async def rig() -> AsyncIterator[Rig]:
-    """Both callers, and a vendor."""
+    """Return a rig with both callers and a vendor."""
     vendor = ByteVendor()
     await vendor.start()
     connector = aiohttp.TCPConnector(limit=0)

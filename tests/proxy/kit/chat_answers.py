@@ -1,4 +1,4 @@
-"""What a chat's answer says, whole or streamed, in one form."""
+"""The content of a chat response, streamed or not, in one form."""
 
 from collections.abc import Iterator
 from typing import cast
@@ -20,7 +20,7 @@ def listed(holder: JsonObject, name: str) -> list[JsonObject]:
 
 
 def joined(answer: Answer) -> JsonObject:
-    """The choice that a stream's chunks make, and its usage."""
+    """Return the choice that a stream's chunks make, and its usage."""
     texts: dict[str, str] = {"content": "", "reasoning_content": ""}
     lists: dict[str, list[JsonValue]] = {"reasoning_details": [], "annotations": []}
     calls: dict[JsonValue, JsonObject] = {}
@@ -43,7 +43,7 @@ def joined(answer: Answer) -> JsonObject:
 
 
 def only_choice(answer: Answer) -> JsonObject:
-    """Return the same of a non-streaming response."""
+    """Return the choice and usage of a non-streaming response."""
     choice = listed(answer.json(), "choices")[0]
     message = cast(JsonObject, choice["message"])
     names = ("content", "reasoning_content", "reasoning_details", "annotations")

@@ -1,11 +1,11 @@
-"""Events of the OpenAI family's streams, as vendors send them and as none should."""
+"""Events of the OpenAI family's streams, as vendors send them and as no vendor should."""
 
 import itertools
 from collections.abc import Sequence
 
 
 def cut(data: bytes, places: Sequence[int]) -> list[bytes]:
-    """The data in pieces, cut at these places."""
+    """Return the data in chunks that end at these positions."""
     ends = sorted({place % len(data) for place in places} - {0}) if data else []
     return [data[start:end] for start, end in itertools.pairwise([0, *ends, len(data)]) if start < end]
 
@@ -20,7 +20,7 @@ def event(choice: bytes, after: bytes = b"", head: bytes = HEAD) -> bytes:
 
 
 def chat(text: bytes, after: bytes = b"", head: bytes = HEAD) -> bytes:
-    """An event of a chat with this literal as its text."""
+    """Return an event of a chat with this literal as its text."""
     return event(b'{"index":0,"delta":{"content":%b},"logprobs":null,"finish_reason":null}' % text, after, head)
 
 
@@ -29,25 +29,25 @@ def completion(text: bytes, after: bytes = b"", head: bytes = HEAD) -> bytes:
 
 
 def beside(members: bytes, text: bytes = b'"a"', after: bytes = b"") -> bytes:
-    """An event of a chat whose delta holds further members."""
+    """Return an event of a chat whose delta has further fields."""
     choice = b'{"index":0,"delta":{%b,"content":%b},"logprobs":null,"finish_reason":null}' % (members, text)
     return event(choice, after)
 
 
 OWN = b',"x_groq":{"id":"r"}'
 BESIDE = b"refusal reasoning reasoning_content tool_calls function_call annotations audio x".split()
-"""Members of a delta that vendors send empty beside the text, and two that nobody reads."""
+"""Fields of a delta that vendors send empty beside the text, and two that are never read."""
 
 CALL_OF_NONE = event(b'{"index":0,"delta":{"tool_calls":[]},"finish_reason":null}')
 
 
 def thought(text: bytes, name: bytes = b"reasoning_content", more: bytes = b"", after: bytes = b"") -> bytes:
-    """An event of a chat with this literal as its reasoning."""
+    """Return an event of a chat with this literal as its reasoning."""
     return event(b'{"index":0,"delta":{"%b":%b%b},"logprobs":null,"finish_reason":null}' % (name, text, more), after)
 
 
 def argued(text: bytes, number: int = 0, call: bytes = b"", function: bytes = b"", more: bytes = b"") -> bytes:
-    """An event of a chat with this literal as a piece of a call's arguments."""
+    """Return an event of a chat with this literal as a delta of a call's arguments."""
     made = b'{"index":%d%b,"function":{"arguments":%b%b}}' % (number, call, text, function)
     return event(b'{"index":0,"delta":{"tool_calls":[%b]%b},"logprobs":null,"finish_reason":null}' % (made, more))
 
@@ -73,7 +73,7 @@ OTHERS = (
     *(thought(b'"a"', more=b',"tool_calls":null,"refusal":null'), thought(b'"a"').replace(b"},", b'},"text":"b",', 1)),
     *(thought(b'"a"', more=b',"reasoning_details":[{"type":"reasoning.text","text":"a"}]'), thought(b'"the mark of"')),
 )
-"""Reasoning and calls, some beside something else."""
+"""Reasoning and calls, some beside other fields."""
 
 ROLE = event(b'{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}')
 STOP = event(b'{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}')
@@ -87,7 +87,7 @@ LITERALS = (
     *(b'"data: {"', b'"[DONE]"', b'"%b"' % (b"x" * 9000), b'"%b"' % (b"{[" * 300), b'["a"]', b'{"a":"b"}'),
     *(b'"\\"},\\"finish_reason\\":\\"stop\\"', b'"the mark of a hole"', b'" a "', b' "a" ', b'"a" ', b'"\x00"'),
 )
-"""Texts as JSON, some of which end elsewhere or are none."""
+"""JSON literals of texts. Some end at another position or are no valid literal."""
 
 ODD = (
     *(ROLE, STOP, USAGE, DONE, b": comment\n\n", b"\n", b"\r\n", b"\r", b"\xef\xbb\xbf", b"event: x\n", b"data:\n\n"),

@@ -1,4 +1,4 @@
-"""Constraints and answers that cost a native validator or a regex engine more than a request may. Pure values."""
+"""Constraints and responses that cost a native validator or a regex engine more than a request may. Pure values."""
 
 from collections.abc import Mapping
 
@@ -9,13 +9,14 @@ from providers.json_types import JsonObject, JsonValue
 
 
 def check_of(schema: JsonObject) -> AnswerCheck:
-    """The check that a schema is, without what a surface would say to it first."""
+    """Return the check of a schema, without a surface's validation of the schema."""
     return AnswerCheck("guided_json", CheckKind.SCHEMA, orjson.dumps(schema))
 
 
 def steps(count: int, keyword: str, times: int = 1) -> JsonObject:
-    """A chain of named definitions of which each applies the next one `times` times, and the last is an array of the
-    first."""
+    """Return a chain of named definitions. Each applies the next one `times` times, and the last is an array of the
+    first.
+    """
     links: JsonObject = {}
     for at in range(count):
         following: JsonValue = {"$ref": f"#a{at + 1}"}
@@ -25,12 +26,12 @@ def steps(count: int, keyword: str, times: int = 1) -> JsonObject:
 
 
 def nested(depth: int) -> str:
-    """Arrays within arrays."""
+    """Return nested empty arrays."""
     return "[" * depth + "]" * depth
 
 
 def unevaluated(levels: int) -> JsonObject:
-    """Each level evaluates what is below it again, to find what nothing has looked at."""
+    """Return a schema in which each level evaluates the level below again to find unevaluated properties."""
     named: JsonObject = {"d0": {"properties": {"x": {"type": "integer"}}, "unevaluatedProperties": False}}
     for at in range(levels):
         below: JsonObject = {"$ref": f"#/$defs/d{at}"}
@@ -41,7 +42,7 @@ def unevaluated(levels: int) -> JsonObject:
 
 _BACKTRACKING: JsonObject = {"items": {"not": {"pattern": r"^(?=(a+)+$)(a+)+b|^(a+)+(?=b)"}}}
 _LOOK_AROUNDS: JsonObject = {"items": {"not": {"pattern": "(?=a)(a|aa)+$"}}}
-"""From every position it reads on to the end."""
+"""The look-ahead runs at every position, and the match reads on to the end."""
 
 COSTLY: Mapping[str, tuple[AnswerCheck, str]] = {
     "references that double by name": (check_of(steps(60, "allOf", 2)), "[]"),
@@ -65,5 +66,6 @@ COSTLY: Mapping[str, tuple[AnswerCheck, str]] = {
     "a pattern of nested counts": (AnswerCheck("guided_regex", CheckKind.PATTERN, b"((a{90}){90}){90}"), "a" * 1000),
     "a text of many megabytes": (check_of({"items": {"type": "integer"}}), "[" + "1," * 1_000_000 + "1]"),
 }
-"""By name: what is compiled, and the answer that is held against it. Each has to end, by being refused, by an answer or
-by the end of the process that works on it."""
+"""By name: the check to compile, and the response to test. Each has to end: by a refusal, by a result, or by the end of
+the process that works on it.
+"""

@@ -1,4 +1,4 @@
-"""Work under a request's deadlines, in virtual time, and which of them ends it."""
+"""Work under a request's deadlines, in virtual time, and the deadline that ends it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -23,7 +23,7 @@ async def under(clock: Deadlines, work: Work) -> None:
 
 @contextmanager
 def attempt(clock: Deadlines, limit: float | None) -> Iterator[None]:
-    """An attempt under a request's deadlines."""
+    """Run the block as an attempt under a request's deadlines."""
     clock.begin_attempt(limit)
     try:
         yield
@@ -36,7 +36,7 @@ def attempt(clock: Deadlines, limit: float | None) -> Iterator[None]:
 
 
 def deadline_of(work: Work) -> tuple[Phase, float, float]:
-    """Which deadline stopped the work, its limit, and the virtual second in which it did."""
+    """Return the deadline that stopped the work, its limit, and the virtual second in which it did."""
 
     async def main() -> tuple[Phase, float, float]:
         with pytest.raises(DeadlinePassed) as caught:
@@ -48,7 +48,9 @@ def deadline_of(work: Work) -> tuple[Phase, float, float]:
 
 
 def passes(*expected: object) -> Callable[[Work], Callable[[], None]]:
-    """Make a test of work: this phase's deadline stops it, with this limit, in this virtual second."""
+    """Return a decorator for a test of work that this phase's deadline stops, with this limit, in this virtual
+    second.
+    """
 
     def decorate(work: Work) -> Callable[[], None]:
         def test() -> None:
@@ -60,7 +62,7 @@ def passes(*expected: object) -> Callable[[Work], Callable[[], None]]:
 
 
 def cancelling() -> int:
-    """How many cancellations of this task are open."""
+    """Return how many cancellations of this task are open."""
     task = asyncio.current_task()
     assert task is not None
     return task.cancelling()

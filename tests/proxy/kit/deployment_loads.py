@@ -1,4 +1,4 @@
-"""Loads of deployments, set by hand, for policies that depend on them."""
+"""Loads of deployments, set by a test, for policies that depend on them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,13 +11,13 @@ from proxy.routing.session_affinity import MemberGroup
 
 
 def no_draw() -> float:
-    """A draw that must not be made."""
+    """Fail: no draw must be made."""
     raise AssertionError("nothing is left to chance here")
 
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """The members of one model or route, as a test says they are: by position."""
+    """The load of the deployments of one model or route, by position."""
 
     draw: Callable[[], float] = no_draw
     busy: Mapping[int, int] = field(default_factory=dict)
@@ -31,13 +31,13 @@ class Now:
         return self.busy.get(position, 0)
 
     def first_byte(self, position: int) -> float | None:
-        """The usual seconds to the first byte."""
+        """Return the usual seconds to the first byte."""
         return self.seconds.get(position)
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The load of deployments, as a test says it is: by name."""
+    """The load of deployments, by name."""
 
     draw: Callable[[], float] = no_draw
     busy: Mapping[str, int] = field(default_factory=dict)
@@ -55,4 +55,4 @@ class Told:
         return self.seconds.get(target.name)
 
     def ordered(self, rules: AffinityRules, group: MemberGroup, members: MemberLoad) -> None:
-        """No request, and so no conversation."""
+        """Return no placement, since there is no request."""

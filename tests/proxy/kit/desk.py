@@ -1,4 +1,4 @@
-"""A listener with the gateway's own protocol whose handler waits, fails and notes how it was called."""
+"""A listener with the gateway's own protocol whose handler waits, fails and records its calls."""
 
 import asyncio
 import functools
@@ -22,14 +22,14 @@ carried: ContextVar[str] = ContextVar("carried", default="nothing")
 
 
 class Abandoned(BaseException):
-    """What no handler should raise."""
+    """An exception that no handler should raise."""
 
 
 class Desk:
-    """A handler whose answers hold the path and the body. On `/wait...` it waits for `opened` first; on `/raise` and
+    """A handler whose responses hold the path and the body. On `/wait...` it waits for `opened` first; on `/raise` and
     `/abandon` it fails.
 
-    `eager` tells of each request whether it was answered the quick way; `begun`, `ended` and `cancelled` have paths.
+    `eager` says for each request whether it ran in an EagerTask; `begun`, `ended` and `cancelled` list paths.
     """
 
     def __init__(self) -> None:
@@ -69,30 +69,30 @@ class Desk:
         return web.Response(text=f"{path}:{body.decode()}")
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Wait until something holds that a request changes."""
+        """Wait until a condition holds that a request changes."""
         while not holds():
             self.changed.clear()
             await self.changed.wait()
 
     async def waits(self, client: RawClient) -> None:
-        """Have a client's request wait until it is `opened`."""
+        """Send a request of the client that waits until it is `opened`."""
         await client.send(get("/wait"))
         await self.until(lambda: self.begun == ["/wait"])
 
     async def opens(self, client: RawClient) -> None:
-        """Have the request that waits answered."""
+        """Let the waiting request get its response."""
         self.opened.set()
         assert await answered(client) == (200, b"/wait:")
 
     @property
     def connection(self) -> PublicHandler:
-        """The only connection's protocol."""
+        """The protocol of the only connection."""
         (found,) = self.server.connections
         return cast(PublicHandler, found)
 
 
 def depth() -> int:
-    """Frames below this one."""
+    """Return the number of stack frames below this one."""
     frame, found = sys._getframe(), 0
     while (below := frame.f_back) is not None:
         frame, found = below, found + 1
@@ -101,7 +101,7 @@ def depth() -> int:
 
 @asynccontextmanager
 async def desk() -> AsyncIterator[Desk]:
-    """A listener with a Desk."""
+    """Yield a listener with a Desk."""
     made = Desk()
     made.server = PublicServer(made, 1 << 20, surface_envelope)
     listener = await asyncio.get_running_loop().create_server(made.server, "127.0.0.1", 0)
@@ -116,7 +116,9 @@ async def desk() -> AsyncIterator[Desk]:
 
 
 def at_a_desk(test: Callable[..., Coroutine[None, None, None]]) -> Callable[..., None]:
-    """Run a test with a Desk, and with a client of it if it asks for one, on either loop that the gateway runs on."""
+    """Run a test with a Desk, and with a client of it if the test has that parameter, on either loop that the gateway
+    runs on.
+    """
     wanted = inspect.signature(test)
     fixtures = [each for name, each in wanted.parameters.items() if name not in ("made", "client")]
 
@@ -138,7 +140,7 @@ def at_a_desk(test: Callable[..., Coroutine[None, None, None]]) -> Callable[...,
 
 
 async def answered(client: RawClient) -> tuple[int, bytes]:
-    """The next answer's status and body."""
+    """Return the next response's status and body."""
     status, headers = await client.head()
     return status, await client.reader.readexactly(int(headers["content-length"]))
 

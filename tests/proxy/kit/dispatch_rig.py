@@ -15,12 +15,12 @@ from providers.failure import Failure, FailureKind, UpstreamError
 from providers.target import Retries
 from providers.unified_request import Operation, TextPrompt, UnifiedRequest
 from proxy.deadlines import DeadlinePassed, Deadlines
-from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.dispatch.retry_rules import DeploymentRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import GatewayError
 from proxy.request_record import RequestRecord
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import ANYONE
 from proxy.telemetry.metrics import Metrics
 from proxy.upstream.transport import Repeats, UpstreamResponse
@@ -40,7 +40,7 @@ TABLE = snapshot(
 
 
 class Worded(Scripted):
-    """A dialect whose errors are their kinds: the body of one is its name and, after a space, the wait it asks for."""
+    """A dialect whose error bodies are the name of their kind, with the requested delay after a space."""
 
     @override
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
@@ -60,28 +60,28 @@ NO_FALLBACKS: Fallbacks = {}
 
 
 def says(text: str, *before: Step) -> Behaviour:
-    """A whole answer, or a stream of one piece."""
+    """Return a non-streaming response, or a stream of one chunk."""
     return lambda: Body(*before, f"+{text}".encode(), b"")
 
 
 def refuses(kind: str, status: int = 500, after: float = 0.0) -> Behaviour:
-    """An error, so many seconds later."""
+    """Return an error after `after` seconds."""
     return lambda: Body(kind.encode(), b"", status=status, headers={"after": str(after)})
 
 
 def fails(kind: FailureKind, unsent: bool = False) -> Behaviour:
-    """No answer at all."""
+    """Return no response at all, but a failure."""
     return lambda: Failure(kind, "no answer", unsent=unsent)
 
 
 def hangs(*before: Step) -> Behaviour:
-    """Nothing, for ever."""
+    """Return a response that never comes."""
     return lambda: Body(*before, 1e6, b"")
 
 
 @dataclass
 class Rig:
-    """A dispatcher before deployments that behave as told, each time anew; the last behaviour stays."""
+    """A dispatcher before deployments with scripted behaviours, one for each call; the last one repeats."""
 
     behaviours: dict[str, list[Behaviour]]
     rules: DeploymentRules = field(default_factory=DeploymentRules)
@@ -104,59 +104,59 @@ class Rig:
         return answer
 
     async def aclose(self) -> None:
-        """See Transport."""
+        """Do nothing: no connection is open."""
 
     @property
     def order(self) -> list[str]:
-        """Who was asked."""
+        """The deployments that were called."""
         return [name for name, _ in self.asked]
 
     def dispatcher(self) -> Dispatcher:
-        """A dispatcher of its own, for a loop that runs."""
+        """Return a new dispatcher, for a running loop."""
         return Dispatcher(self, self.metrics, off_loop(), self.rules, self.draw)
 
     def job(
         self, total: float = 600.0, hurried: bool = False, fallbacks: Fallbacks = NO_FALLBACKS
-    ) -> PlannedRequest[UnifiedRequest]:
-        """A request for all of them, in order."""
+    ) -> Exchange[UnifiedRequest]:
+        """Return a request for all deployments, in order."""
         lists = {kind: tuple(TARGETS[name] for name in names) for kind, names in fallbacks.items()}
         beside = {name for names in fallbacks.values() for name in names}
         targets = tuple(TARGETS[name] for name in self.behaviours if name not in beside)
         plan = Plan("v/m", "v/m", targets, False, (), lists)
         request = UnifiedRequest(Operation.COMPLETIONS, "v/m", TextPrompt(("hi",)), {})
-        return PlannedRequest(plan, ANYONE, request, self.record, Deadlines(total), total, hurried)
+        return Exchange(plan, ANYONE, request, self.record, Deadlines(total), total, hurried)
 
     def whole(self, total: float = 600.0, hurried: bool = False, fallbacks: Fallbacks = NO_FALLBACKS) -> str:
-        """The text of a whole answer."""
+        """Return the text of a non-streaming response."""
 
-        async def asked(dispatcher: Dispatcher, job: PlannedRequest[UnifiedRequest]) -> Completion:
+        async def asked(dispatcher: Dispatcher, job: Exchange[UnifiedRequest]) -> Completion:
             return (await dispatcher.whole(job))[1]
 
         return self.run(asked, total, hurried, fallbacks).choices[0].text
 
     def streamed(self, total: float = 600.0) -> str:
-        """What a stream begins with."""
+        """Return the first texts of a stream."""
 
-        async def asked(dispatcher: Dispatcher, job: PlannedRequest[UnifiedRequest]) -> str:
-            async with dispatcher.streamed(job) as (_, stream):
+        async def asked(dispatcher: Dispatcher, job: Exchange[UnifiedRequest]) -> str:
+            async with await dispatcher.streamed(job) as (_, stream):
                 return "".join(event.text for event in stream.first() if isinstance(event, Chunk))
 
         return self.run(asked, total)
 
     def fails(self, way: Callable[[], object]) -> Failure:
-        """How a request fails."""
+        """Return the failure of a request."""
         with pytest.raises(UpstreamError) as caught:
             way()
         return caught.value.failure
 
     def run(
         self,
-        work: Callable[[Dispatcher, PlannedRequest[UnifiedRequest]], Awaitable[T]],
+        work: Callable[[Dispatcher, Exchange[UnifiedRequest]], Awaitable[T]],
         total: float = 600.0,
         hurried: bool = False,
         fallbacks: Fallbacks = NO_FALLBACKS,
     ) -> T:
-        """What `work` gives for one request."""
+        """Return the result of `work` for one request."""
 
         async def main() -> T:
             job = self.job(total, hurried, fallbacks)
@@ -173,11 +173,11 @@ class Rig:
             assert self.series("inflight_requests") in ({}, dict.fromkeys(self.series("inflight_requests"), 0.0))
 
     def state(self) -> dict[str, float]:
-        """The gauge of the deployments' states, by name."""
+        """Return the gauge of the deployments' states, by name."""
         return {name.rpartition("/")[2]: value for name, value in self.series("deployment_state").items()}
 
     def series(self, prefix: str) -> dict[str, float]:
-        """The samples whose name begins so, by their label values."""
+        """Return the samples whose name has this prefix, by their label values."""
         return {
             " ".join(sample.labels.values()): sample.value
             for family in text_string_to_metric_families(self.metrics.render().decode())
@@ -187,12 +187,12 @@ class Rig:
 
 
 def outcomes(rig: Rig) -> list[tuple[str, str]]:
-    """What the record says of each attempt."""
+    """Return the recorded outcome of each attempt."""
     return [(attempt.deployment.rpartition("/")[2], attempt.outcome) for attempt in rig.record.attempts]
 
 
-async def outcome_of(dispatcher: Dispatcher, job: PlannedRequest[UnifiedRequest]) -> str:
-    """Return the text of a whole answer, or the failure, error code or deadline that the request ended with."""
+async def outcome_of(dispatcher: Dispatcher, job: Exchange[UnifiedRequest]) -> str:
+    """Return the text of a non-streaming response, or the failure, error code or deadline that ended the request."""
     try:
         with job.deadlines:
             return (await dispatcher.whole(job))[1].choices[0].text

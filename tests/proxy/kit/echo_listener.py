@@ -1,4 +1,4 @@
-"""A listener with the gateway's own protocol and a handler that answers with what it read."""
+"""A listener with the gateway's own protocol and a handler that returns the body it read."""
 
 import asyncio
 import sys
@@ -17,7 +17,7 @@ LIMIT = 2048
 
 
 class Echo:
-    """Answers with the body it read, or with the refusal's status and message. `raised` holds what it must raise."""
+    """Returns the body it read, or the refusal's status and message. `raised` holds the exception to raise."""
 
     def __init__(self) -> None:
         self.reading = asyncio.Event()
@@ -38,7 +38,7 @@ class Echo:
 async def listening(
     handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], most_open: int = sys.maxsize
 ) -> AsyncIterator[int]:
-    """The port of a listener with the gateway's own protocol, which keeps idle connections up to so many in all."""
+    """Yield the port of a listener with the gateway's own protocol and this limit on idle connections."""
     public = PublicServer(handler, LIMIT, surface_envelope)
     public.most_open = most_open
     listener = await asyncio.get_running_loop().create_server(public, "127.0.0.1", 0)

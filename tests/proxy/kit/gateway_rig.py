@@ -1,6 +1,6 @@
 """The gateway's public listener in this process, before a fake vendor, with the records of its requests.
 
-On leaving it asserts that nothing is left behind. `whole_gateway` has the admin listener and the drain.
+Its end asserts that nothing is left behind. `whole_gateway` has the admin listener and the drain.
 """
 
 import asyncio
@@ -30,6 +30,7 @@ from proxy.overload.memory_usage import MemoryMeter
 from proxy.overload.refuse_before_parsing import EarlyRefusal
 from proxy.overload.refusing_connection import EarlyRefusingServer
 from proxy.overload.start_queue import StartQueue, StartQueueRules
+from proxy.process.choose_storage import GatewayFeatures, attach_features
 from proxy.request_record import RequestRecord
 from proxy.routing.snapshot import CurrentSnapshot
 from proxy.teams.team_limiter import TeamLimiter
@@ -73,7 +74,7 @@ teams:
 
 @dataclass(slots=True)
 class Rig:
-    """A gateway that listens on `port`, its vendor, what presses on it, and what was told of each request."""
+    """A gateway that listens on `port`, its vendor, its load meters, and the records of its requests."""
 
     gateway: Gateway
     live: CurrentSnapshot
@@ -86,6 +87,7 @@ class Rig:
     guard: BrowserGuard
     dispatcher: Dispatcher
     limits: TeamLimiter
+    features: GatewayFeatures
     port: int = 0
     records: list[RequestRecord] = field(default_factory=list)
     turned_away: list[tuple[str, OverloadReason, int]] = field(default_factory=list)
@@ -102,22 +104,22 @@ class Rig:
         self.turned_away.append((surface, reason, count))
 
     async def finished(self, count: int) -> list[RequestRecord]:
-        """Wait until that many requests were told of; all of them."""
+        """Wait until `count` requests have been recorded, and return all records."""
         while len(self.records) < count:
             self._told.clear()
             await self._told.wait()
         return self.records
 
     async def post(self, path: str, body: JsonValue | bytes, headers: Mapping[str, str] | None = None) -> Answer:
-        """The answer to a POST with the team's key."""
+        """Return the response to a POST with the team's key."""
         return await exchange(self.port, request("POST", path, body, {**AUTH, **(headers or {})}))
 
     async def get(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
-        """The answer to a GET with the team's key."""
+        """Return the response to a GET with the team's key."""
         return await exchange(self.port, request("GET", path, None, AUTH if headers is None else headers))
 
     def sent(self) -> JsonObject:
-        """The body of the last call of the vendor."""
+        """Return the body of the last call of the vendor."""
         body: JsonObject = orjson.loads(self.vendor.requests[-1].body)
         return body
 
@@ -128,7 +130,7 @@ class Rig:
         self.dispatcher.limits.use(table)
 
     def series(self, prefix: str) -> dict[str, float]:
-        """The samples whose name begins so: name with its sorted labels to value."""
+        """Return the samples whose name has this prefix: name with sorted labels to value."""
         return {
             " ".join(
                 [sample.name.removeprefix("dragoman_"), *sorted(map("=".join, sample.labels.items()))]
@@ -140,7 +142,7 @@ class Rig:
 
 
 def ask(model: str = "v/m", **fields: JsonValue) -> JsonObject:
-    """A text completion's body."""
+    """Return a text completion's body."""
     return {"model": model, "prompt": "hi", **fields}
 
 
@@ -148,14 +150,14 @@ def ask(model: str = "v/m", **fields: JsonValue) -> JsonObject:
 async def rig(
     text: str = TABLE, limits: AdmissionLimits = BUILT_IN, wall: Callable[[], float] = time.time
 ) -> AsyncIterator[Rig]:
-    """A rig for as long as the block; `wall` tells unix seconds."""
+    """Yield a rig; `wall` returns unix seconds."""
     async with FakeVendor() as vendor:
         live = CurrentSnapshot(snapshot(text.replace("PORT", str(vendor.port))), 1_795_000_000, wall)
         metrics, http = Metrics(), HttpTransport()
         told: list[RequestRecord] = []
         lags, memory, loop = Lags(), MemoryMeter(()), asyncio.get_running_loop()
         line = StartQueue(StartQueueRules(), loop)
-        # A lag that sheds anything at all sheds everything here.
+        # Any lag that sheds one request sheds every request here.
         admission = Admission(limits, ShedRules(), lags, line, memory, lambda: 0.0)
         checks = AnswerChecks()
         dispatcher = Dispatcher(http, metrics, OffLoop(checks))
@@ -166,7 +168,9 @@ async def rig(
         gateway = Gateway(live, dispatcher, teams, lambda record: made.tell(record), admission, line)
         guard = BrowserGuard("127.0.0.1", (), ())
         door = EarlyRefusal(gateway, admission, line, MAX_BODY, guard, lambda *refused: made.tell_of_the_door(*refused))
-        made = Rig(gateway, live, metrics, vendor, lags, memory, line, door, guard, dispatcher, teams, records=told)
+        features = attach_features(gateway, dispatcher, live.now)
+        parts = gateway, live, metrics, vendor, lags, memory, line, door, guard, dispatcher, teams, features
+        made = Rig(*parts, records=told)
         public = EarlyRefusingServer(
             gateway.handle, MAX_BODY, door, guard, gateway.refuse, MalformedRequests(made.malformed.update)
         )
@@ -190,7 +194,7 @@ async def rig(
 
 
 def gateway_fixture(text: str = TABLE) -> Callable[[], AsyncIterator[Rig]]:
-    """Return a fixture for a module to keep under a name of its own: a rig with a table, for each test."""
+    """Return a fixture that a module assigns to its own name: a rig with a configuration, for each test."""
 
     @pytest_asyncio.fixture
     async def made() -> AsyncIterator[Rig]:

@@ -1,6 +1,6 @@
 """Requests over minutes to deployments behind circuit breakers, on a virtual clock.
 
-Deployments behave as scripted; requests go where `Breakers.arrange` sends them.
+Deployments behave as scripted; requests are sent in the order of `Breakers.arrange`.
 """
 
 import heapq
@@ -27,7 +27,7 @@ MOST_TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """What a deployment does with one request: a first byte after `seconds` (None = never), or a failure then."""
+    """A deployment's reaction to one request: a first byte after `seconds` (`None` = never), or a failure then."""
 
     seconds: float | None
     failure: Failure | None = None
@@ -35,37 +35,37 @@ class Reaction:
 
 
 Behaviour = Callable[[float], Reaction]
-"""The time a request comes to what becomes of it."""
+"""The reaction to a request, by its time of arrival."""
 
 
 def failing(now: float) -> Reaction:
-    """Refuses at once."""
+    """Refuse at once."""
     return Reaction(0.02, DOWN)
 
 
 def silent(now: float) -> Reaction:
-    """Takes requests and says nothing."""
+    """Accept a request and never respond."""
     return Reaction(None)
 
 
 def steady(seconds: float) -> Behaviour:
-    """Answers after the same time always."""
+    """Respond after a constant time."""
     return lambda now: Reaction(seconds)
 
 
 def varied(draw: random.Random, median: float) -> Behaviour:
-    """Answers after a time that varies as those of real models do: some take three times the median."""
+    """Respond after a time that varies like the time of real models: some take three times the median."""
     return lambda now: Reaction(median * draw.lognormvariate(0, 0.5), None, draw.uniform(0.5, 5))
 
 
 def during(start: float, end: float, inside: Behaviour, outside: Behaviour) -> Behaviour:
-    """One way between two times, another way before and after."""
+    """Use one behaviour from `start` to `end`, and another before and after."""
     return lambda now: (inside if start <= now < end else outside)(now)
 
 
 @dataclass(slots=True)
 class Request:
-    """One client's request: when it came, where it was sent and when, and when its first byte came."""
+    """One client's request: its arrival, its tries with their times, and the time of its first byte."""
 
     arrived: float
     order: Sequence[Target]
@@ -75,12 +75,12 @@ class Request:
 
     @property
     def waited(self) -> float:
-        """Seconds to the first byte; endless without one."""
+        """Seconds to the first byte; infinite without one."""
         return float("inf") if self.first_byte is None else self.first_byte - self.arrived
 
 
 class Simulation:
-    """Runs requests to their end. Each takes the group in turns, so that all deployments get the same share."""
+    """Runs requests to their end. Each starts with the next deployment of the group, so that all get the same share."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class Simulation:
         self._agenda: list[tuple[float, int, Callable[[float], None]]] = []
 
     def arrive(self, times: Iterable[float], order: Sequence[Target] | None = None) -> None:
-        """Requests come at these times, each with `order`, or with the group turned by one more."""
+        """Let requests arrive at these times, each with `order`, or with the group rotated by one more position."""
         group = tuple(self._behaviours)
         for number, at in enumerate(times):
             turn = number % len(group)
@@ -107,17 +107,17 @@ class Simulation:
             self._at(at, lambda now, request=request: self._try(request, now))  # type: ignore[misc]  # a default binds
 
     def run(self) -> None:
-        """Until nothing is left to happen."""
+        """Run until no event is left."""
         while self._agenda:
             now, _, happen = heapq.heappop(self._agenda)
             happen(now)
 
     def tries_on(self, target: Target, start: float, end: float) -> int:
-        """Requests sent to a deployment in a span of time."""
+        """Return how many requests were sent to a deployment in a span of time."""
         return sum(start <= at < end and to is target for each in self.requests for at, to in each.tries)
 
     def between(self, start: float, end: float) -> list[Request]:
-        """The requests that came in a span of time."""
+        """Return the requests that arrived in a span of time."""
         return [request for request in self.requests if start <= request.arrived < end]
 
     def _at(self, when: float, happen: Callable[[float], None]) -> None:
@@ -151,13 +151,13 @@ class Simulation:
 
 
 def poisson(draw: random.Random, rate: float, start: float, end: float) -> Iterable[float]:
-    """Times of arrivals that know nothing of each other, `rate` a second."""
+    """Yield arrival times of a Poisson process, `rate` a second."""
     now = start
     while (now := now + draw.expovariate(rate)) < end:
         yield now
 
 
 def percentile(values: Iterable[float], share: float) -> float:
-    """The value that `share` of them do not exceed."""
+    """Return the value that `share` of the values do not exceed."""
     ordered = sorted(values)
     return ordered[int(share * (len(ordered) - 1))]

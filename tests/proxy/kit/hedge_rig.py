@@ -8,7 +8,7 @@ from typing_extensions import override
 from providers.dialect import UpstreamRequest
 from providers.pricing import Price
 from providers.unified_request import UnifiedRequest
-from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.hedging.hedge_rules import HedgeRules
 from proxy.upstream.transport import Repeats, UpstreamResponse
@@ -20,18 +20,19 @@ AFTER_ONE = HedgeRules(times=None, seconds=1.0)
 DOLLAR = Price(1_000_000.0, 1_000_000.0)
 """A USD for each token."""
 
-Job = PlannedRequest[UnifiedRequest]
+Job = Exchange[UnifiedRequest]
 
 
 def says_after(seconds: float, text: str) -> Behaviour:
-    """A response whose content comes after so many seconds."""
+    """Return a response whose content comes after this many seconds."""
     return says(text, seconds)
 
 
 @dataclass
 class HedgeRig(Rig):
-    """See Rig. `hedge` are the rules of the name, `price` is that of every deployment; `change` makes another request
-    of the rig's."""
+    """A dispatch rig with the hedge rules of the name and one price of every deployment. `change` turns the rig's
+    request into another one.
+    """
 
     hedge: HedgeRules | None = AFTER_ONE
     price: Price | None = None
@@ -64,7 +65,7 @@ class HedgeRig(Rig):
 
     @property
     def attempts(self) -> list[tuple[str, str, bool, int]]:
-        """Each attempt of the record: where, its outcome, whether it is a second one, and its number."""
+        """Each attempt of the record: its deployment, its outcome, whether it is a second one, and its number."""
         return [
             (attempt.deployment.rpartition("/")[2], attempt.outcome, attempt.hedge, attempt.number)
             for attempt in self.record.attempts

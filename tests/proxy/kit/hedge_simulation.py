@@ -11,11 +11,11 @@ from providers.dialect import UpstreamRequest
 from providers.emulation.estimate_missing_usage import estimate_usage
 from providers.unified_request import Operation, TextPrompt, UnifiedRequest
 from proxy.deadlines import Deadlines
-from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.hedging.hedge_rules import HedgeRules
 from proxy.request_record import RequestRecord
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import ANYONE
 from proxy.telemetry.metrics import Metrics
 from proxy.upstream.transport import Repeats, Take, UpstreamResponse, read_each
@@ -40,15 +40,16 @@ Delay = Callable[[random.Random, str, float], float]
 
 
 def usual(rng: random.Random, name: str, now: float) -> float:
-    """Lognormal with a median of 0.6 s; one in fifty stalls for 5 to 30 s."""
+    """Return a lognormal delay with a median of 0.6 s; one in fifty stalls for 5 to 30 s."""
     if rng.random() < 0.02:
         return rng.uniform(5.0, 30.0)
     return 0.6 * math.exp(rng.gauss(0.0, 0.5))
 
 
 class Billed:
-    """A response whose first content comes after a delay. Its vendor bills the prompt, and the answer if that was
-    generated before the connection was closed."""
+    """A response whose first content comes after a delay. Its vendor bills the prompt, and the response if it was
+    generated before the connection was closed.
+    """
 
     status = 200
     head = b""
@@ -83,7 +84,7 @@ class Billed:
 
 @dataclass
 class Vendors:
-    """Deployments whose calls take as long as `delay` says. `bill` are the tokens of all of them."""
+    """Deployments whose calls take as long as `delay` returns. `bill` holds the tokens of all of them."""
 
     delay: Delay
     seed: int
@@ -94,20 +95,21 @@ class Vendors:
     async def open(self, request: UpstreamRequest, request_id: str, repeats: Repeats = ()) -> UpstreamResponse:
         request.note_written()
         self.calls += 1
-        # Each call of a request has the delay that it would have in another run.
+        # Each call of a request has the same delay in every run.
         rng = random.Random(f"{self.seed} {request_id} {request.target.deployment}")
         delay = self.delay(rng, request.target.deployment, asyncio.get_running_loop().time())
         self.given.append(Billed(delay, self.bill))
         return self.given[-1]
 
     async def aclose(self) -> None:
-        """See Transport."""
+        """Do nothing: no connection is open."""
 
 
 @dataclass
 class Outcome:
-    """What became of the requests of one run: when each began, the seconds to its first content, of those that
-    were late when they began, where, and what became of them, the tokens that were booked, and what is left open."""
+    """The outcome of one run: when each request began, the seconds to its first content, the late requests with their
+    start, deployment and hedge outcome, the booked tokens, and the calls that are left open.
+    """
 
     vendors: Vendors
     waits: list[float] = field(default_factory=list)
@@ -118,7 +120,7 @@ class Outcome:
 
     @property
     def hedges(self) -> list[str]:
-        """What became of each late request."""
+        """The hedge outcome of each late request."""
         return [hedge for _, _, hedge in self.late]
 
     def quantile(self, share: float) -> float:
@@ -129,7 +131,7 @@ class Outcome:
 def simulated(
     hedge: HedgeRules | None, requests: int, delay: Delay = usual, rate: float = 25.0, members: int = 2, seed: int = 7
 ) -> Outcome:
-    """Run so many requests, which come by chance, at deployments in turn."""
+    """Run `requests` requests, which arrive at random, at deployments in rotation."""
     outcome = Outcome(Vendors(delay, seed))
     arrivals = random.Random(seed)
 
@@ -138,11 +140,11 @@ def simulated(
         targets: Sequence[object] = (*TARGETS[turn:members], *TARGETS[:turn])
         plan = Plan("v/m", "v/m", targets, False, (), hedge=hedge)  # type: ignore[arg-type]  # Targets, rotated
         record = RequestRecord(f"r{number}", 0.0, "openai", "/", model="v/m")
-        job = PlannedRequest(plan, ANYONE, REQUEST, record, Deadlines(600.0), 600.0)
+        job = Exchange(plan, ANYONE, REQUEST, record, Deadlines(600.0), 600.0)
         began = asyncio.get_running_loop().time()
         outcome.began.append(began)
         with job.deadlines:
-            async with dispatcher.streamed(job) as (_, stream):
+            async with await dispatcher.streamed(job) as (_, stream):
                 outcome.waits.append(asyncio.get_running_loop().time() - began)
                 text = sum(len(event.text) for event in stream.first() if isinstance(event, Chunk))
                 assert text == len("ok")

@@ -1,6 +1,6 @@
-"""Answers, as bytes, that HTTP clients read differently, and those that vendors really send.
+"""Responses, as bytes, that HTTP clients read differently, and responses that vendors really send.
 
-Written after RFC 9110 and 9112 (June 2022) and after the cases of the request smuggling corpus, turned to answers.
+Written after RFC 9110 and 9112 (June 2022) and after the cases of the request smuggling corpus, turned into responses.
 """
 
 from pathlib import Path
@@ -280,7 +280,7 @@ CHUNKS: dict[str, bytes] = {
 
 
 def _answer_of(request: bytes) -> bytes:
-    """The request's fields and body under a status line."""
+    """Return the request's fields and body under a status line."""
     _, _, rest = request.partition(b"\n")
     return OK + rest
 
@@ -294,7 +294,7 @@ HAND_WRITTEN: dict[str, bytes] = {**PLAIN, **STATUS_LINES, **FIELDS, **FRAMING, 
 
 
 def recorded() -> dict[str, bytes]:
-    """Every answer that the dialects' tests have from a vendor, in each of the framings that vendors use."""
+    """Return every response that the dialects' tests have from a vendor, in each of the framings that vendors use."""
     answers = {}
     files = sorted(path for path in FIXTURES.rglob("fixtures/**/*") if path.is_file())
     for number, path in enumerate(files):

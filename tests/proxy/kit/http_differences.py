@@ -1,4 +1,4 @@
-"""Where the gateway's HTTP client and aiohttp's read the same bytes differently, and why the gateway's is right."""
+"""The bytes that the gateway's HTTP client and aiohttp's read differently, and why the gateway's reading is right."""
 
 import re
 from collections.abc import Callable
@@ -18,7 +18,7 @@ _TRAILERS: Final = re.compile(rb"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~\x80-\xff]
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a vendor sent and what became of its connection; the final head with its end, and what comes behind."""
+    """A vendor's bytes and the end of its connection: the final head with its end, and the bytes behind it."""
 
     method: str
     ending: Ending
@@ -27,7 +27,7 @@ class Read:
 
 
 def read(answer: bytes, ending: Ending, method: str) -> Read:
-    """Cut an answer behind its head, and leave out interim ones before it."""
+    """Cut a response behind its head, and leave out interim responses before it."""
     start = 0
     while (found := _HEAD_END.search(answer, start)) is not None:
         if _INTERIM.match(answer[start : found.end()]) is None:
@@ -37,8 +37,9 @@ def read(answer: bytes, ending: Ending, method: str) -> Read:
 
 
 def chunks_end(rest: bytes) -> int | None:
-    """Where the chunks end that these bytes begin with, as RFC 9112, 7.1 writes them; 0 where more has to come, None
-    where they are none."""
+    """Return the end of the chunks at the start of `rest`, as RFC 9112, 7.1 defines them; 0 if they are incomplete,
+    `None` if they are invalid.
+    """
     at = 0
     while (found := _CHUNK_HEAD.match(rest, at)) is not None:
         size = int(found[1], 16)
@@ -55,12 +56,12 @@ def chunks_end(rest: bytes) -> int | None:
 
 
 def well_chunked(answer: Read) -> bool:
-    """Whether what comes behind the head are chunks, as far as they go."""
+    """Return whether the bytes behind the head are valid chunks, as far as they go."""
     return chunks_end(answer.rest) is not None
 
 
 def has_excess(answer: Read) -> bool:
-    """Whether more than one whole answer came."""
+    """Return whether there are bytes behind one complete response."""
     if answer.method == "HEAD" or _BODILESS.match(answer.head) or not answer.rest:
         return bool(answer.rest)
     if (length := _LENGTH.search(answer.head)) is not None:
@@ -70,8 +71,9 @@ def has_excess(answer: Read) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Answers that `holds` is true of may end as `ours` here and as `theirs` there (regular expressions of
-    `Outcome.told`)."""
+    """Responses for which `holds` is true may end as `ours` here and as `theirs` there (regular expressions of
+    `Outcome.told`).
+    """
 
     why: str
     holds: Callable[[Read], bool]
@@ -79,19 +81,19 @@ class Difference:
     theirs: str
 
     def explains(self, answer: Read, ours: Outcome, theirs: Outcome) -> bool:
-        """Whether it is this one."""
+        """Return whether this difference explains the two outcomes."""
         told, other = re.fullmatch(self.ours, ours.told()), re.fullmatch(self.theirs, theirs.told())
         return told is not None and other is not None and self.holds(answer)
 
 
 def in_head(pattern: bytes) -> Callable[[Read], bool]:
-    """Whether the final head holds this."""
+    """Return a test whether the final head contains the pattern."""
     compiled = re.compile(pattern, re.DOTALL | re.IGNORECASE)
     return lambda answer: compiled.search(answer.head) is not None
 
 
 def in_rest(pattern: bytes) -> Callable[[Read], bool]:
-    """Whether what comes behind the head holds this."""
+    """Return a test whether the bytes behind the head contain the pattern."""
     compiled = re.compile(pattern, re.DOTALL | re.IGNORECASE)
     return lambda answer: compiled.search(answer.rest) is not None
 

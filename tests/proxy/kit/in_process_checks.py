@@ -1,4 +1,4 @@
-"""Checks of answers in this process instead of a pool of processes."""
+"""Checks of responses in this process instead of a pool of processes."""
 
 from providers.constraints.constraint_styles import Unenforceable
 from providers.emulation.check_answer import AnswerCheck, compile_check
@@ -6,7 +6,7 @@ from proxy.off_loop.request_threads import OffLoop
 
 
 class InlineChecks:
-    """See `proxy.off_loop.request_threads.AnswerChecker`. `owners` are those that it worked for."""
+    """An `AnswerChecker` that works in this process. `owners` lists the owners that it worked for."""
 
     def __init__(self) -> None:
         self.owners: list[str] = []
@@ -24,5 +24,5 @@ class InlineChecks:
 
 
 def off_loop() -> OffLoop:
-    """Work off the loop for a dispatcher that is given light requests."""
+    """Return the off-loop work of a dispatcher that is given light requests."""
     return OffLoop(InlineChecks())

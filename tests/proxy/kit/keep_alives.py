@@ -1,4 +1,4 @@
-"""Requests to silent vendors, and what their clients get before and after the silence."""
+"""Requests to silent vendors, and their clients' responses before and after the silence."""
 
 import asyncio
 import re
@@ -39,7 +39,7 @@ teams:
     on_limit: {{queue: 500ms}}
 """
 PATIENT_TABLE = TABLE.replace("keep_alive: 100ms", "keep_alive: 100s")
-"""A busy machine, too, answers before the first keep-alive of this one."""
+"""Even a busy machine responds before the first keep-alive of this configuration."""
 
 PATHS = {
     "openai": "/v1/chat/completions",
@@ -56,7 +56,7 @@ START = Send(head(200, [("content-type", "text/event-stream"), ("transfer-encodi
 
 
 def asked(surface: str, model: str = "v/m", *, stream: bool = True) -> JsonObject:
-    """A request in the form of a surface."""
+    """Return a request in the form of a surface."""
     if surface == "responses":
         return {"model": model, "input": "hi", "stream": stream}
     return {"model": model, "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}], "stream": stream}
@@ -67,7 +67,7 @@ def filler_of(surface: str) -> bytes:
 
 
 async def silent(client: RawClient, times: int, filler: bytes = COMMENT) -> Mapping[str, str]:
-    """Wait for the head and so many keep-alives; the headers."""
+    """Wait for the head and `times` keep-alives, and return the headers."""
     status, headers = await client.head()
     assert status == 200
     for _ in range(times):
@@ -76,13 +76,13 @@ async def silent(client: RawClient, times: int, filler: bytes = COMMENT) -> Mapp
 
 
 async def rest(client: RawClient, headers: Mapping[str, str], filler: bytes = COMMENT) -> Answer:
-    """What follows, without the keep-alives that may still come."""
+    """Return the rest of the response, without the keep-alives that may still come."""
     body, whole = await client.chunks()
     return Answer(200, headers, body.replace(filler, b""), whole)
 
 
 async def late(served: Rig, body: JsonObject, script: Script, path: str = PATHS["openai"], times: int = 2) -> Answer:
-    """What a client gets that waited for so many keep-alives before the vendor goes on with this script."""
+    """Return a client's response if the vendor sends `script` after `times` keep-alives."""
     gate = asyncio.Event()
     served.vendor.answer((Until(gate), *script))
     filler = filler_of("anthropic") if path == PATHS["anthropic"] else COMMENT
@@ -94,12 +94,12 @@ async def late(served: Rig, body: JsonObject, script: Script, path: str = PATHS[
 
 
 def without_ids(body: bytes) -> bytes:
-    """A body without what differs from response to response."""
+    """Return a body without the values that differ from response to response."""
     return re.sub(rb'[0-9a-f]{24,32}|"(created|created_at|completed_at)":\d+', b"", body)
 
 
 def said(answer: Answer) -> Mapping[str, str]:
-    """What a comment says instead of the head."""
+    """Return the fields of the first comment, which stand in for late headers."""
     first, _, _ = answer.body.partition(b"\n\n")
     pairs = (line.removeprefix(": ").partition(": ") for line in first.decode().split("\n"))
     return {name: value for name, _, value in pairs}

@@ -1,4 +1,4 @@
-"""Tables of vendors whose missing features the gateway emulates, and readers of its answers."""
+"""Configurations of vendors whose missing features the gateway emulates, and readers of its responses."""
 
 from collections.abc import Mapping, Sequence
 
@@ -38,7 +38,7 @@ FIRST = (START, Send(chunk(chat_frames(["one"])[1])))
 
 
 def prompt_of(received: Received) -> str:
-    """What a call asks about."""
+    """Return the prompt of a call."""
     body = received.json()
     assert isinstance(body, dict)
     match body:
@@ -49,12 +49,12 @@ def prompt_of(received: Received) -> str:
 
 
 def each(scripts: Mapping[str, Script]) -> Behaviour:
-    """A vendor that treats each prompt so."""
+    """Return the behaviour of a vendor with a script for each prompt."""
     return lambda received: scripts[prompt_of(received)]
 
 
 def choices_of(answer: Answer) -> list[tuple[object, object, object]]:
-    """Index, text and end of each choice of a text completion."""
+    """Return index, text and finish reason of each choice of a text completion."""
     choices = answer.json()["choices"]
     assert isinstance(choices, list)
     return [
@@ -63,13 +63,13 @@ def choices_of(answer: Answer) -> list[tuple[object, object, object]]:
 
 
 def frames_of(answer: Answer) -> list[JsonObject]:
-    """The objects of a stream that ended well."""
+    """Return the objects of a stream that ended successfully."""
     assert (answer.status, answer.whole, answer.events()[-1]) == (200, True, b"[DONE]"), answer
     return [orjson.loads(data) for data in answer.events()[:-1]]
 
 
 def texts_of(frames: Sequence[JsonObject]) -> dict[int, str]:
-    """The text of each choice of a stream."""
+    """Return the text of each choice of a stream."""
     texts: dict[int, str] = {}
     for frame in frames:
         for choice in frame["choices"] if isinstance(frame["choices"], list) else ():
@@ -82,12 +82,12 @@ def texts_of(frames: Sequence[JsonObject]) -> dict[int, str]:
 
 
 def asking(model: str = "chats/m", prompt: JsonValue = "hi", **fields: JsonValue) -> JsonObject:
-    """A text completion's body."""
+    """Return a text completion's body."""
     return {"model": model, "prompt": prompt, **fields}
 
 
 async def gone(served: Rig, count: int) -> None:
-    """Wait until every call that hangs has been left by the gateway."""
+    """Wait until the gateway has closed every hanging call."""
     hanging = [received for received in served.vendor.requests if prompt_of(received) != "bad"]
     assert len(hanging) == count
     for received in hanging:

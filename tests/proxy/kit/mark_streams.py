@@ -15,17 +15,18 @@ USAGE = Usage(6, 2)
 CUT = UpstreamError(Failure(FailureKind.TRUNCATED, "The upstream's response broke off."))
 
 Step = bytes | float | UpstreamError
-"""A piece of the body, seconds that pass, or how it breaks. After the last step the connection stays open and silent
-unless the last piece is empty, which is the end of the body."""
+"""A chunk of the body, a delay in seconds, or a failure. After the last step the connection stays open and silent,
+unless the last chunk is empty, which is the end of the body.
+"""
 
 
 def often(count: int, *steps: Step) -> list[Step]:
-    """The steps, again and again."""
+    """Return the steps repeated `count` times."""
     return [*steps] * count
 
 
 class Body:
-    """A scripted upstream response, which counts how it was given back."""
+    """A scripted upstream response, which counts its releases and closes."""
 
     def __init__(self, *steps: Step, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
         self._steps = list(steps)
@@ -37,7 +38,7 @@ class Body:
 
     @property
     def left(self) -> int:
-        """How many steps nobody has read."""
+        """The number of unread steps."""
         return len(self._steps)
 
     def take_all(self) -> bytes | None:
@@ -67,7 +68,7 @@ class Body:
 
 
 class Marks:
-    """A decoder of marks. The stream has ended well at `$`, or at its end after any finish."""
+    """A decoder of marks. The stream is complete at `$`, or at its end after any finish."""
 
     def __init__(self) -> None:
         self.complete = False

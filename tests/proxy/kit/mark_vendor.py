@@ -15,7 +15,7 @@ from tests.proxy.kit.mark_streams import USAGE, Body, Marks
 
 
 class Scripted:
-    """A dialect of marks: a whole body's `+` are its choices; a target named `picky` refuses `suffix`."""
+    """A dialect of marks: a complete body's `+` are its choices; a target named `picky` refuses `suffix`."""
 
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
         return Capabilities({name: NATIVE for name in FEATURES})
@@ -38,7 +38,7 @@ class Scripted:
 
 @dataclass
 class Door:
-    """A transport with one scripted answer, which comes after `delay` seconds, or a failure instead."""
+    """A transport with one scripted response, which comes after `delay` seconds, or a failure instead."""
 
     answer: Body | UpstreamError
     delay: float = 0.0
@@ -52,4 +52,4 @@ class Door:
         return self.answer
 
     async def aclose(self) -> None:
-        """See Transport."""
+        """Do nothing: no connection is open."""

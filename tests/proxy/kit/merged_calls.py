@@ -24,7 +24,7 @@ SENT = sent_to("http://v.example.com")
 
 
 def said(events: Sequence[StreamEvent]) -> list[str]:
-    """Events as words: `0:text`, `0.` for an end, `#6+2` for usage, `~6+2` for one that is a guess."""
+    """Return events as words: `0:text`, `0.` for a finish, `#6+2` for usage, `~6+2` for estimated usage."""
     words: list[str] = []
     for event in events:
         if isinstance(event, Usage):
@@ -36,8 +36,9 @@ def said(events: Sequence[StreamEvent]) -> list[str]:
 
 @dataclass
 class Merge:
-    """Calls for one choice each, or for their `parts`, and who reads them; `pause` is what a reader does after each
-    piece. A `slow` call takes so many seconds to open, or fails to."""
+    """Calls for one choice each, or for their `parts`, and their reader. It pauses for `pause` seconds after each
+    chunk. A call in `slow` takes that many seconds to open, or fails.
+    """
 
     bodies: Sequence[Body]
     parts: Sequence[CallShare] = ()
@@ -58,7 +59,7 @@ class Merge:
 
     @property
     def words(self) -> list[str]:
-        """What was read, without the times."""
+        """The words that were read, without their times."""
         return [word for _, word in self.got]
 
     async def _open(self, call: PlannedCall) -> OpenStream:
@@ -100,12 +101,12 @@ class Merge:
         await merged.finish()
 
     def run(self, reader: Callable[[MergedStream], Awaitable[None]] | None = None) -> list[str]:
-        """Read to the end, or as `reader` does; what was said."""
+        """Read to the end, or as `reader` does, and return the words."""
         run(self._within(reader or self._read))
         return self.words
 
     def fails(self) -> FailureKind:
-        """Read a stream that breaks; how."""
+        """Read a stream that breaks, and return the kind of its failure."""
         with pytest.raises(UpstreamError) as caught:
             self.run()
         return caught.value.failure.kind

@@ -1,4 +1,4 @@
-"""Requests of clients' APIs to OpenAI's models, at each host that sells them, and what becomes of them."""
+"""Requests of clients' APIs to OpenAI's models, at each host that sells them, and their outcome."""
 
 from collections.abc import Mapping
 from typing import Any, Final, Literal
@@ -40,7 +40,7 @@ TABLES: Final[Mapping[Told, Snapshot]] = {"error": _table("error"), "drop": _tab
 
 
 class Outcome:
-    """What becomes of a request: the vendor's path and body, or the message of the refusal."""
+    """The outcome of a request: the vendor's path and body, or the message of the refusal."""
 
     def __init__(self, path: str, model: str, body: Mapping[str, JsonValue], told: Told = "error") -> None:
         table = TABLES[told]

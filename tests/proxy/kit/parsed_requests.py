@@ -1,4 +1,4 @@
-"""What the listener's own settings make aiohttp's parser read, for readers that must agree with it."""
+"""The requests that aiohttp's parser reads with the listener's own settings, for parsers that must agree with it."""
 
 import asyncio
 from functools import cache
@@ -18,7 +18,7 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 def parsed(data: bytes) -> list[tuple[RawRequestMessage, StreamReader]]:
-    """The requests that these bytes are."""
+    """Return the requests in these bytes."""
     parser = HttpRequestParser(
         BaseProtocol(_loop()),
         _loop(),

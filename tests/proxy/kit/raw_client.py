@@ -1,4 +1,6 @@
-"""A client on a raw socket, which sends exact bytes and sees whether an answer's body ended as its framing promised."""
+"""A client on a raw socket, which sends exact bytes and checks whether a response's body ended as its framing
+promised.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -12,7 +14,9 @@ from providers.json_types import JsonObject, JsonValue
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One response. `whole` says that the body came to the end its framing promised; header names are lower case."""
+    """One response. `whole` says that the body reached the end that its framing promised; header names are lower
+    case.
+    """
 
     status: int
     headers: Mapping[str, str]
@@ -37,14 +41,15 @@ class Answer:
         return str(self.error()["message"])
 
     def events(self) -> list[bytes]:
-        """The data of each event of a stream, in order."""
+        """Return the data of each event of a stream, in order."""
         frames = [frame for frame in self.body.split(b"\n\n") if frame]
         return [line.removeprefix(b"data: ") for frame in frames for line in frame.split(b"\n") if line[:5] == b"data:"]
 
 
 def request(method: str, path: str, body: JsonValue | bytes = None, headers: Mapping[str, str] | None = None) -> bytes:
-    """A request's bytes, to the host `localhost` unless the headers name another. A body that is no bytes is sent as
-    JSON; None sends none."""
+    """Return a request's bytes, to the host `localhost` unless the headers name another. A body that is not bytes is
+    sent as JSON; `None` sends no body.
+    """
     data = body if isinstance(body, bytes) else b"" if body is None else orjson.dumps(body)
     fields = {"Host": "localhost", "Content-Length": str(len(data)), **(headers or {})}
     lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items())]
@@ -63,7 +68,7 @@ class RawClient:
         await self.writer.drain()
 
     async def head(self) -> tuple[int, dict[str, str]]:
-        """The status and headers of the next response."""
+        """Return the status and headers of the next response."""
         first, *lines = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         pairs = (line.partition(":") for line in lines if line)
         return int(first.split(" ")[1]), {name.lower(): value.strip() for name, _, value in pairs}
@@ -74,12 +79,12 @@ class RawClient:
         return Answer(status, headers, body, whole)
 
     async def chunk(self) -> bytes:
-        """The next chunk of a chunked body, empty at its end. Raises IncompleteReadError when there is none."""
+        """Return the next chunk of a chunked body, empty at its end. Raises IncompleteReadError if there is none."""
         size = int(await self.reader.readuntil(b"\r\n"), 16)
         return (await self.reader.readexactly(size + 2))[:-2]
 
     async def chunks(self) -> tuple[bytes, bool]:
-        """What is left of a chunked body, and whether it ended."""
+        """Return the rest of a chunked body, and whether it ended."""
         body = bytearray()
         try:
             while piece := await self.chunk():
@@ -89,7 +94,7 @@ class RawClient:
         return bytes(body), True
 
     async def closed(self) -> bytes:
-        """Wait until the other side closes; what came before."""
+        """Wait until the other side closes, and return the bytes before that."""
         return await self.reader.read()
 
     async def leave(self) -> None:

@@ -1,4 +1,4 @@
-"""A caller before a scripted vendor, in virtual time: requests go in, whole answers or a client's frames come out."""
+"""A caller before a scripted vendor, in virtual time: requests in, non-streaming responses or a client's frames out."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -32,7 +32,7 @@ _T = TypeVar("_T")
 
 
 def target(profile: str, window: int | None = None) -> Target:
-    """A deployment of a packaged row."""
+    """Return a deployment of a packaged row."""
     table = snapshot(
         f"vendors: {{v: {{profile: {profile}, api_key: k, base_url: 'http://127.0.0.1:1/v1', allow_private: true}}}}\n"
         "models: {v/m: {}}"
@@ -41,30 +41,30 @@ def target(profile: str, window: int | None = None) -> Target:
 
 
 LLAMACPP = target("llamacpp")
-"""Answers one prompt with one choice, and counts tokens when it is asked."""
+"""Returns one choice for one prompt, and counts tokens on request."""
 
 
 def ask(
     prompt: str | Prompt = "hi", params: Mapping[str, object] | None = None, *, stream: bool = False
 ) -> UnifiedRequest:
-    """A text completion's request."""
+    """Return a text completion's request."""
     prompt = TextPrompt((prompt,)) if isinstance(prompt, str) else prompt
     return UnifiedRequest(Operation.COMPLETIONS, "v/m", prompt, cast(Params, dict(params or {})), stream)
 
 
 def whole(value: object, *before: Step) -> Body:
-    """A 200 with this JSON, after some steps."""
+    """Return a 200 with this JSON, after some steps."""
     return Body(*before, orjson.dumps(value), b"")
 
 
 def refusal(status: int, message: str, *before: Step) -> Body:
-    """An error in OpenAI's form."""
+    """Return an error in OpenAI's form."""
     return Body(*before, orjson.dumps({"error": {"message": message, "type": "x", "code": None}}), b"", status=status)
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One call: when it came, to which path, with which body."""
+    """One call: its time, its path and its body."""
 
     time: float
     path: str
@@ -73,16 +73,16 @@ class Seen:
 
 @dataclass
 class Vendor:
-    """A transport that answers each call by what it asks."""
+    """A transport with a response to each call by its body."""
 
     answer: Callable[[JsonObject], Body]
     """For calls that generate."""
     tokenizer: Callable[[str, JsonObject], Body] = lambda path, body: Body(b"", status=404)
-    """For the questions of an engine's own."""
+    """For the engine's own endpoints, such as its token counter."""
     seen: list[Seen] = field(default_factory=list)
     given: list[Body] = field(default_factory=list)
     most: int = 0
-    """The most calls that were under way together."""
+    """The most calls that were in flight at once."""
 
     async def open(self, request: UpstreamRequest, request_id: str, repeats: Repeats = ()) -> UpstreamResponse:
         body: JsonObject = orjson.loads(request.body or b"{}")
@@ -95,22 +95,22 @@ class Vendor:
         return response
 
     async def aclose(self) -> None:
-        """See Transport."""
+        """Do nothing: no connection is open."""
 
     @property
     def under_way(self) -> list[Body]:
-        """The answers that nobody has given back."""
+        """The responses that have not been closed or released."""
         return [body for body in self.given if not body.closed and not body.released]
 
     @property
     def generated(self) -> list[JsonObject]:
-        """The bodies of the calls that asked for an answer."""
+        """The bodies of the calls that generate."""
         return [seen.body for seen in self.seen if seen.path.endswith("/completions")]
 
 
 @dataclass
 class Exchange:
-    """One request's way through a caller of its own."""
+    """One request through a caller of its own."""
 
     vendor: Vendor
     target: Target = LLAMACPP
@@ -129,7 +129,7 @@ class Exchange:
         return run(self._within(self._streamed(request)))
 
     def fails(self, request: UnifiedRequest) -> Failure:
-        """How the upstream fails a request."""
+        """Return the upstream failure of a request."""
         with pytest.raises(UpstreamError) as caught:
             (self.streamed if request.stream else self.whole)(request)
         return caught.value.failure

@@ -1,8 +1,8 @@
-"""Vendors that seal what their models thought, by account, and refuse what another account has sealed.
+"""Vendors that seal their models' reasoning, by account, and refuse reasoning that another account has sealed.
 
-The first step of a vendor's path names the account. Each answers a conversation without a tool's result with reasoning,
-a text and a call, and one with a result with a text. Shapes: the vendors' SDKs, as the dialects' modules name them; the
-refusals are those that public issue threads quote.
+The first segment of a vendor's path names the account. A conversation without a tool's result gets reasoning, a text
+and a call; one with a result gets a text. Shapes: the vendors' SDKs, as the dialects' modules name them; the refusals
+are quoted from public issue threads.
 """
 
 from base64 import b64encode
@@ -31,7 +31,7 @@ def seal_of(account: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sealing:
-    """One vendor's API: its settings in a config file, its model, and what it answers and refuses."""
+    """One vendor's API: its settings in a config file, its model, its responses and its refusals."""
 
     settings: str
     model: str
@@ -43,7 +43,7 @@ class Sealing:
 
 @dataclass(slots=True)
 class SealingAccounts:
-    """The accounts of one vendor on a fake server. Those in `down` answer 500."""
+    """The accounts of one vendor on a fake server. The accounts in `down` return 500."""
 
     vendor: Sealing
     down: set[str] = field(default_factory=set)
@@ -95,7 +95,7 @@ def _responses_stream(whole: JsonObject) -> Script:
 
 
 def _lacks_reasoning(body: JsonObject) -> JsonObject | None:
-    """Refuse an item by its id that came behind reasoning which is not there."""
+    """Refuse an item id that followed reasoning which is missing now."""
     items = _objects(body.get("input"))
     if any(item.get("type") == "function_call" and "id" in item for item in items) and not any(
         item.get("type") == "reasoning" for item in items
@@ -156,7 +156,7 @@ def _messages_stream(whole: JsonObject) -> Script:
 
 
 def _lacks_thinking(body: JsonObject) -> JsonObject | None:
-    """Refuse a budget of thinking for a loop that lacks its thinking."""
+    """Refuse a thinking budget for a tool loop that lacks its thinking blocks."""
     wanted, turns = body.get("thinking"), _objects(body.get("messages"))
     if not isinstance(wanted, dict) or wanted.get("type") != "enabled":
         return None

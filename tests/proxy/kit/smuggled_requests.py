@@ -1,7 +1,7 @@
-"""Requests, as bytes, that servers read differently: which are refused, which are read, and as what.
+"""Requests, as bytes, that servers read differently: the refused ones, and the accepted ones with their reading.
 
-Written after RFC 9112 (June 2022) and the cases that request smuggling is known to use: each is one request, behind
-which another one is sent on the same connection.
+Written after RFC 9112 (June 2022) and the known cases of request smuggling. Each is one request, behind which another
+one is sent on the same connection.
 """
 
 POST = b"POST /x HTTP/1.1\r\nHost: x\r\n"
@@ -24,7 +24,7 @@ REFUSED: dict[str, bytes] = {
     "Latin-1 in the target": b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n",
     "fragment": b"GET /x#y HTTP/1.1\r\nHost: x\r\n\r\n",
     "target without a slash": b"GET x HTTP/1.1\r\nHost: x\r\n\r\n",
-    # Where it goes.
+    # Targets and hosts.
     "another host in the target": b"GET http://evil/x HTTP/1.1\r\nHost: x\r\n\r\n",
     "another port in the target": b"GET http://x:81/x HTTP/1.1\r\nHost: x\r\n\r\n",
     "user in the target": b"GET http://x@evil/x HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -33,7 +33,7 @@ REFUSED: dict[str, bytes] = {
     "no host": b"GET /x HTTP/1.1\r\n\r\n",
     "two hosts": GET + b"Host: y\r\n\r\n",
     "one host twice": GET + b"Host: x\r\n\r\n",
-    # Lines of the head.
+    # Header lines.
     "folded line": POST + b"A: 1\r\n 2\r\nContent-Length: 0\r\n\r\n",
     "folded framing": POST + b"Transfer-Encoding:\r\n chunked\r\n\r\n" + END,
     "space before the colon": POST + b"Content-Length : 0\r\n\r\n",
@@ -84,7 +84,7 @@ REFUSED: dict[str, bytes] = {
     "framing in a trailer": POST + CHUNKS + b"0\r\nContent-Length: 5\r\n\r\n",
     "trailer without a colon": POST + CHUNKS + b"0\r\nbad trailer\r\n\r\n",
 }
-"""Each is answered 400 or not at all, and what follows it is not read."""
+"""Each gets a 400 or no response at all, and the bytes behind it are not read."""
 
 READ: dict[str, tuple[bytes, str, bytes]] = {
     "its own host in the target": (b"GET http://X/x HTTP/1.1\r\nHost: x\r\n\r\n", "/x", b""),
@@ -100,7 +100,7 @@ READ: dict[str, tuple[bytes, str, bytes]] = {
     "long extension": (POST + CHUNKS + b"1;" + b"a" * 10_000 + b"\r\nx\r\n" + END, "/x", b"x"),
     "unknown expectation": (POST + b"Expect: 200-ok\r\nContent-Length: 0\r\n\r\n", "/x", b""),
 }
-"""Each with the path and the body it is read as; what follows it is a request of its own."""
+"""Each with the path and the body that are read; the bytes behind it are a request of their own."""
 
 OFFERS: dict[str, bytes] = {
     "h2c": POST + b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n",

@@ -1,4 +1,4 @@
-"""A reloader over a table in a file."""
+"""A reloader of a config file."""
 
 import asyncio
 from contextlib import suppress
@@ -22,12 +22,12 @@ vendors:
   v: {profile: openai_compatible, base_url: "https://v.example/v1", credentials: {entra: {scope: s}}}
 models: {v/m: {}}
 """
-"""A table that needs the library of a cloud for its credentials."""
+"""A configuration that needs a cloud library for its credentials."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rig:
-    """A reloader over a table in a file."""
+    """A reloader of a config file."""
 
     path: Path
     live: CurrentSnapshot
@@ -36,25 +36,25 @@ class Rig:
     swapped: list[LoadedTable]
 
     def write(self, text: str) -> None:
-        """Write the table anew, at once, as an editor does."""
+        """Replace the config file atomically, as an editor does."""
         fresh = self.path.with_suffix(".new")
         fresh.write_text(text, encoding="utf-8")
         fresh.rename(self.path)
 
     @property
     def models(self) -> list[str]:
-        """What is in force."""
+        """The models of the current configuration."""
         return list(self.live.snapshot.models)
 
     def count(self, result: str) -> float:
-        """Reloads with this result."""
+        """Return the number of reloads with this result."""
         families = text_string_to_metric_families(self.metrics.render().decode())
         samples = (sample for family in families for sample in family.samples)
         return sum(sample.value for sample in samples if sample.labels.get("result") == result)
 
 
 def reloading(folder: Path, text: str = GOOD) -> Rig:
-    """A good table in force."""
+    """Return a rig with a valid current configuration."""
     path = folder / "t.yaml"
     path.write_text(text, encoding="utf-8")
     source = Source(path, {"EXTRA": "mock/extra"})

@@ -1,4 +1,4 @@
-"""Routing tables as text, loaded or compiled to a snapshot."""
+"""Configurations as text, loaded or compiled to a snapshot."""
 
 import hashlib
 from datetime import date
@@ -9,7 +9,7 @@ from proxy.routing.snapshot import Snapshot, build_snapshot
 
 
 def digest_of(key: str) -> str:
-    """What the table holds of a key."""
+    """Return the digest of a key as the configuration holds it."""
     return "sha256:" + hashlib.sha256(key.encode()).hexdigest()
 
 

@@ -1,5 +1,6 @@
-"""Small programs of waits and cancellations, which run as a task of asyncio's or as an EagerTask and note what they
-see."""
+"""Small programs of waits and cancellations, which run as an asyncio task or as an EagerTask and record their
+events.
+"""
 
 import asyncio
 import sys
@@ -53,7 +54,7 @@ programs: st.SearchStrategy[list[Step]] = st.recursive(
 
 
 class World:
-    """What programs wait for."""
+    """The objects that programs wait for."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.signals = [Signal(), Signal()]
@@ -169,7 +170,7 @@ if sys.version_info >= (3, 13):
 else:
 
     class AsyncioTask(asyncio.tasks._PyTask):  # type: ignore[name-defined,misc]
-        """As in Python 3.13, where the last `uncancel` takes back a cancellation that has not been raised."""
+        """A task as in Python 3.13: the last `uncancel` withdraws a cancellation that has not been raised."""
 
         def uncancel(self) -> int:
             left: int = super().uncancel()
@@ -181,7 +182,7 @@ else:
 def as_asyncio_task(
     loop: asyncio.AbstractEventLoop, work: Coroutine[object, None, None], end: Callable[[object], None]
 ) -> "asyncio.Task[None]":
-    """Start it; `end` gets the name of what it ended with."""
+    """Start the work; `end` gets the name of the exception that ended it."""
     task: asyncio.Task[None] = AsyncioTask(work, loop=loop)
     task.add_done_callback(lambda done: end("CancelledError" if done.cancelled() else type(done.exception()).__name__))
     return task
@@ -190,14 +191,14 @@ def as_asyncio_task(
 def as_eager_task(
     loop: asyncio.AbstractEventLoop, work: Coroutine[object, None, None], end: Callable[[object], None]
 ) -> EagerTask:
-    """Start it; `end` gets the name of what it ended with."""
+    """Start the work; `end` gets the name of the exception that ended it."""
     task = EagerTask(work, loop, lambda error: end(type(error).__name__))
     loop.call_soon(task.begin)
     return task
 
 
 class Start(Protocol):
-    """Starts a program and gives `end` the name of what it ended with."""
+    """Starts a program and gives `end` the name of the exception that ended it."""
 
     def __call__(
         self, loop: asyncio.AbstractEventLoop, work: Coroutine[object, None, None], end: Callable[[object], None]
@@ -211,9 +212,9 @@ def traced(
     bursts: list[list[Step]],
     by_callback: bool,
 ) -> list[object]:
-    """Return what the program saw while these things happened to it, each burst of them at once, and how it ended.
+    """Return the events that the program recorded during these bursts of actions, and the exception that ended it.
 
-    Things happen in callbacks of the loop, or within a running task.
+    Actions run in callbacks of the loop, or within a running task.
     """
     loop = make()
 

@@ -27,7 +27,7 @@ HASTY = replace(TARGET, timeouts=replace(TARGET.timeouts, connect=0.1))
 
 
 class Tidy(HttpTransport):
-    """The gateway's own transport, and what it gave, for who leaves an answer open."""
+    """The gateway's own transport, with a list of its responses, so that a test may leave one open."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Tidy(HttpTransport):
 
 @asynccontextmanager
 async def tidy_transport() -> AsyncIterator[HttpTransport]:
-    """A transport whose answers are closed at the end."""
+    """Yield a transport whose responses are closed at the end."""
     made = Tidy()
     try:
         yield made
@@ -55,17 +55,17 @@ async def tidy_transport() -> AsyncIterator[HttpTransport]:
 def call(
     url: str, target: Target = TARGET, headers: Mapping[str, str] | None = None, body: bytes = b"{}"
 ) -> UpstreamRequest:
-    """A call of an URL as a dialect makes it."""
+    """Return a call of a URL as a dialect makes it."""
     return UpstreamRequest(target, Operation.COMPLETIONS, url, body, stream=False, headers=headers or {})
 
 
 async def opened(transport: HttpTransport, vendor: FakeVendor) -> UpstreamResponse:
-    """The vendor's answer up to its head."""
+    """Return the vendor's response up to its head."""
     return await transport.open(call(vendor.base_url), "req-1")
 
 
 async def failure(transport: HttpTransport, url: str, target: Target = TARGET) -> FailureKind:
-    """What a call that fails before its head is called."""
+    """Return the kind of failure of a call that fails before its head."""
     with pytest.raises(UpstreamError) as caught:
         await transport.open(call(url, target), "req-1")
     message = caught.value.failure.message
@@ -79,7 +79,7 @@ async def whole(response: UpstreamResponse, limit: int = MAX_BODY) -> bytes:
 
 
 async def broken(response: UpstreamResponse) -> FailureKind:
-    """What a body that breaks off is called."""
+    """Return the kind of failure of a body that breaks off."""
     with pytest.raises(UpstreamError) as caught:
         await whole(response)
     return caught.value.failure.kind

@@ -36,7 +36,7 @@ GOOD = plan_calls(ASKED, TARGETS["good"])
 
 @dataclass
 class Rig:
-    """A caller before a scripted door."""
+    """A caller before a scripted transport."""
 
     door: Door
     prepared: CallPlan = GOOD
@@ -51,7 +51,7 @@ class Rig:
         return run(self._asked(lambda caller, clock: caller.whole(self.prepared, self.record, clock, self.answer)))
 
     def streamed(self) -> OpenStream:
-        """The stream up to its first content."""
+        """Return the stream up to its first content."""
 
         async def opened(caller: UpstreamCaller, clock: Deadlines) -> OpenStream:
             async with caller.streamed(self.prepared, self.record, clock) as stream:
@@ -61,7 +61,7 @@ class Rig:
         return run(self._asked(opened))
 
     def fails(self, way: Callable[[], object]) -> Failure:
-        """How an answer fails."""
+        """Return the failure of a response."""
         with pytest.raises(UpstreamError) as caught:
             way()
         return caught.value.failure
@@ -75,11 +75,11 @@ class Rig:
 
 
 def answers(*steps: Step, status: int = 200, delay: float = 0.0) -> Rig:
-    """A vendor that answers so."""
+    """Return a rig whose vendor sends these steps."""
     return Rig(Door(Body(*steps, status=status, headers={"a": "b"}), delay))
 
 
 def body_of(rig: Rig) -> Body:
-    """The answer behind the door."""
+    """Return the scripted response of the transport."""
     assert isinstance(rig.door.answer, Body)
     return rig.door.answer

@@ -1,4 +1,4 @@
-"""An event loop whose clock jumps to the next timer, so that limits of minutes pass exactly and at once."""
+"""An event loop whose clock jumps to the next timer, so that minutes of timeouts pass exactly and at once."""
 
 import asyncio
 import functools
@@ -13,7 +13,7 @@ _T = TypeVar("_T")
 
 
 class _Jumping(selectors.DefaultSelector):
-    """Instead of waiting for a timer, moves the clock to it."""
+    """A selector that advances the clock to the next timer instead of waiting."""
 
     now = 0.0
 
@@ -28,7 +28,7 @@ class _Jumping(selectors.DefaultSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """Its time starts at 0 and passes only while everything waits."""
+    """A loop whose time starts at 0 and advances only while everything waits."""
 
     def __init__(self) -> None:
         self._jumping = _Jumping()
@@ -40,13 +40,13 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 def run(main: Coroutine[None, None, _T]) -> _T:
-    """The coroutine's result, on a loop of its own."""
+    """Return the coroutine's result, on a loop of its own."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(main)
 
 
 def in_virtual_time(test: Callable[_P, Coroutine[None, None, None]]) -> Callable[_P, None]:
-    """Let an asynchronous test run to its end on a loop of its own, in virtual time."""
+    """Run an asynchronous test to its end on a loop of its own, in virtual time."""
 
     @functools.wraps(test)
     def runs(*args: _P.args, **kwargs: _P.kwargs) -> None:
@@ -56,7 +56,7 @@ def in_virtual_time(test: Callable[_P, Coroutine[None, None, None]]) -> Callable
 
 
 def named_after(body: Callable[..., object], test: Callable[[], None]) -> Callable[[], None]:
-    """The test under the name of its body, whose arguments are no fixtures."""
+    """Return the test under the name of its body, without the body's parameters, which are no fixtures."""
     functools.update_wrapper(test, body)
     del test.__wrapped__  # type: ignore[attr-defined]  # set by the line before
     return test

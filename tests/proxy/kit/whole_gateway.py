@@ -21,7 +21,7 @@ ANY = Addresses("127.0.0.1", 0, "127.0.0.1", 0)
 
 
 def table_before(vendor: FakeVendor) -> str:
-    """A table whose one model is the fake vendor's."""
+    """Return a configuration whose one model is the fake vendor's."""
     address = f"base_url: '{vendor.base_url}/v1', allow_private: true"
     return f"version: 1\nvendors: {{v: {{profile: openai_compatible, {address}}}}}\nmodels: {{v/m: {{}}}}\n"
 
@@ -36,7 +36,7 @@ def port_of(url: str) -> int:
 async def up(
     text: str, folder: Path, log: BytesIO | None = None, listen: Addresses = ANY
 ) -> AsyncIterator[WholeGateway]:
-    """The gateway on this table, in this process."""
+    """Yield the gateway with this configuration, in this process."""
     path = folder / "t.yaml"
     path.write_text(text, encoding="utf-8")
     source = Source(path, {})

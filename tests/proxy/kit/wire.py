@@ -14,7 +14,7 @@ END = b"0\r\n\r\n"
 
 
 class Wire(asyncio.Transport):
-    """The transport of a connection, and what was done with it."""
+    """The transport of a connection, with a record of its calls."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Wire(asyncio.Transport):
 
     @property
     def ends(self) -> tuple[socket.socket, socket.socket]:
-        """Sockets at both ends, for who looks into the near one; to be closed."""
+        """Sockets at both ends, for code that inspects the near one. The test closes them."""
         if self._ends is None:
             self._ends = socket.socketpair()
         return self._ends
@@ -65,7 +65,7 @@ class Wire(asyncio.Transport):
 
 @dataclass
 class Shelf:
-    """Where connections go back to."""
+    """The pool that connections are returned to."""
 
     taken_back: list[Http1Connection] = field(default_factory=list)
     open: int = 0
@@ -119,7 +119,7 @@ class Line:
 
     @property
     def reused(self) -> bool:
-        """Whether the connection is kept when the answer has been read."""
+        """Whether the connection is returned to the pool after the response."""
         self.read()
         self.connection.release()
         return bool(self.shelf.taken_back)

@@ -1,4 +1,4 @@
-"""A server of PostgreSQL for all tests of the room, and an empty ledger of either kind for each."""
+"""A PostgreSQL server for all tests of the folder, and an empty ledger of either kind for each test."""
 
 from collections.abc import Iterator
 from pathlib import Path

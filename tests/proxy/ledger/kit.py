@@ -1,4 +1,4 @@
-"""What the tests of the ledger share: requests, rows, and databases."""
+"""Requests, rows and databases that the tests of the ledger share."""
 
 import errno
 import os
@@ -23,7 +23,7 @@ DEPLOYMENT = "azure-eu/gpt-4o/sweden"
 
 
 def record(team: str = "search", tokens: int = 100) -> RequestRecord:
-    """A request that was answered in 1.5 s, for (0.15 * tokens + 0.6 * 10) millionths of a USD."""
+    """Return a completed request of 1.5 s that cost (0.15 * tokens + 0.6 * 10) millionths of a USD."""
     return RequestRecord(
         "req-1",
         10.0,
@@ -54,7 +54,7 @@ def row(now: int = NOON, team: str = "search") -> LedgerRow:
 
 
 def ledger_at(url: str, keep: float, zone: str, folder: Path) -> LedgerSettings:
-    """The settings of an address in a table of this folder."""
+    """Return the settings of a ledger URL in a config file of this folder."""
     place = LedgerSection.model_validate({"url": url, "keep": keep}).place(folder / "table.yaml")
     assert place is not None
     return ledger_settings(place, zone)
@@ -66,7 +66,7 @@ def sqlite(folder: Path, zone: str = "UTC", keep: float = KEEP) -> LedgerSetting
 
 @contextmanager
 def small_disk(size: int) -> Iterator[None]:
-    """Files of this process cannot grow beyond `size`."""
+    """Limit the size of this process's files to `size` bytes in the block."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -76,15 +76,16 @@ def small_disk(size: int) -> Iterator[None]:
 
 
 class FullDisk:
-    """A disk of `capacity` bytes for the files of a folder, `held` of which are another program's. Writes are to be
-    patched by `write`: they take what fits, and then fail as those of a full disk do."""
+    """A disk of `capacity` bytes for the files of a folder. Another program uses `held` bytes of it. A test replaces
+    `os.write` by `write`, which writes as much as fits and then fails as a full disk does.
+    """
 
     def __init__(self, folder: Path, capacity: int, held: int = 0, error: int = errno.ENOSPC) -> None:
         self.folder, self.capacity, self.held, self.error = folder, capacity, held, error
         self._write = os.write
 
     def write(self, descriptor: int, data: bytes) -> int:
-        """See os.write."""
+        """Write as much as fits, as `os.write` does."""
         path = Path(f"/proc/self/fd/{descriptor}").resolve()
         if self.folder.resolve() not in path.parents:
             return self._write(descriptor, data)

@@ -1,5 +1,6 @@
-"""A full journal disk loses nothing that the database could take: files go when they are loaded, others are begun, and
-what finds no room on the disk goes to the spare folder, in order."""
+"""A full journal disk loses no row that the database could store: loaded files are deleted, new ones are begun, and
+rows that do not fit on the disk go to the spare folder, in order.
+"""
 
 import errno
 import logging
@@ -28,7 +29,7 @@ LOADED_EVERY: Final = 10
 
 
 class InOrder(Memory):
-    """A database that keeps the numbers of rows as they came."""
+    """A database that records the numbers of rows in the order of their arrival."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,7 +45,7 @@ class InOrder(Memory):
 
 @dataclass
 class Rig:
-    """A journal, its loader, and a disk, in ticks of a clock of their own."""
+    """A journal, its loader, and a disk, in ticks of their own clock."""
 
     folder: Path
     disk: FullDisk
@@ -84,7 +85,7 @@ class Rig:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of journals, with a place for its spare folder."""
+    """Return the folder of journals, with space for its spare folder."""
     memory = tmp_path / "memory"
     memory.mkdir()
     monkeypatch.setattr(files_module, "SHARED_MEMORY", memory)
@@ -101,7 +102,7 @@ def rig(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Rig:
 
 
 def test_a_disk_that_only_loaded_rows_fill_takes_rows_again_once_they_are_loaded(rig: Rig) -> None:
-    rig.tick(10, 400)  # 13 times as much as the disk holds
+    rig.tick(10, 400)  # 13 times the capacity of the disk
     assert rig.state.write_errors > 10
     rig.tick(0, 2 * LOADED_EVERY)
     assert rig.journal.waiting == 0
@@ -169,7 +170,7 @@ def test_what_the_spare_folder_may_hold_is_bounded(rig: Rig, monkeypatch: pytest
     for _ in range(1000):
         rig.tick(1)
     spare = sum(each.path.stat().st_size for each in journal_files(rig.folder) if each.path.parent != rig.folder)
-    assert 10_000 < spare < 40_000  # a file is begun within the bound
+    assert 10_000 < spare < 40_000  # a new file is begun within the bound
     assert rig.journal.waiting + rig.state.written == 1000
 
 

@@ -1,4 +1,4 @@
-"""The journal of a process: every row on disk within a tick, and what a disk that fails costs."""
+"""The journal of a process: every row is on disk within a tick, and the losses of a failing disk."""
 
 import errno
 import logging
@@ -23,7 +23,7 @@ def lines(folder: Path) -> list[bytes]:
 
 
 def numbers(folder: Path) -> list[int]:
-    """The numbers of the rows that can be read."""
+    """Return the numbers of the readable rows."""
     found = []
     for line in lines(folder):
         try:
@@ -122,7 +122,7 @@ def test_rows_that_wait_in_memory_are_told_with_the_age_of_the_oldest(tmp_path: 
 
 @pytest.mark.parametrize("room", [1, 500, 1000, 1234, 4096])
 def test_a_full_disk_loses_nothing_that_memory_holds(tmp_path: Path, room: int) -> None:
-    """Half a line on the disk is cut off before the next one begins."""
+    """A partial line on the disk is cut off before the next line begins."""
     journal = Journal(tmp_path)
     for _ in range(100):
         journal.append(record())

@@ -1,4 +1,4 @@
-"""The journal's files: names, order, and locks that tell who has ended."""
+"""The journal's files: their names, their order, and the locks that show which processes have ended."""
 
 import os
 from pathlib import Path

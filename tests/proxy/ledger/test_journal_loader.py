@@ -1,4 +1,4 @@
-"""Loading journals: whole lines, once, whatever else lies in the folder."""
+"""Loading of journals: whole lines, once, whatever else is in the folder."""
 
 import os
 import time
@@ -18,7 +18,7 @@ from tests.proxy.ledger.kit import KEEP, NOON, line, record
 
 
 class Memory:
-    """A database that keeps rows by their ids, and may be away."""
+    """A database that stores rows by their ids, and may be unreachable."""
 
     def __init__(self) -> None:
         self.rows: dict[bytes, JournalRow] = {}
@@ -73,7 +73,7 @@ def test_finished_files_are_loaded_and_deleted(tmp_path: Path) -> None:
 
 def test_a_finished_file_counts_as_left_behind_until_its_rows_are_stored(tmp_path: Path) -> None:
     class Looking(Memory):
-        """Looks whether anything is left, before and after it stores rows."""
+        """Checks whether a finished file is left, before and after it stores rows."""
 
         def add(self, rows: Sequence[JournalRow]) -> int:
             seen.append(has_finished_file(tmp_path))
@@ -217,7 +217,9 @@ def test_what_was_loaded_before_its_time_was_up_stays_loaded(tmp_path: Path, mon
 
 
 def test_a_journal_that_writes_while_it_is_loaded_loses_nothing(tmp_path: Path) -> None:
-    """The file that a loader takes for a finished one, before its process has locked it, is made anew."""
+    """The loader takes the new file for a finished one because its process has not locked it yet. The process begins
+    another.
+    """
     memory = Memory()
     loading = JournalLoader(tmp_path, KEEP, LedgerState(), lambda took: None)
     journal = Journal(tmp_path)

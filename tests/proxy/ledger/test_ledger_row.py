@@ -1,4 +1,4 @@
-"""A request's row: what it holds, and that no text or number of a client or vendor breaks a line or a database."""
+"""A request's row: its fields, and that no text or number of a client or vendor breaks a line or a database."""
 
 import orjson
 import pytest
@@ -114,7 +114,7 @@ def test_no_json_in_place_of_a_member_raises_anything_else(value: object) -> Non
         changed = [*members[:position], value, *members[position + 1 :]]
         try:
             row = read_line(orjson.dumps(changed), "g").row
-        except (TypeError, UnreadableLineError):  # orjson's, for what JSON cannot hold
+        except (TypeError, UnreadableLineError):  # raised by orjson for values that JSON cannot hold
             continue
         assert row.time <= LATEST_MS
 

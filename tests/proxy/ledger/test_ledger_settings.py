@@ -1,4 +1,4 @@
-"""Where ledgers are, and that no password is in what is shown."""
+"""The locations of ledgers, whose printed form contains no password."""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""What both databases promise: each row once, sums that are equal in any order, and nothing that a text can break."""
+"""The guarantees of both databases: each row is stored once, sums are equal in any order, and no text breaks a
+statement.
+"""
 
 import random
 from collections.abc import Iterator
@@ -35,7 +37,7 @@ def opened(settings: LedgerSettings) -> Iterator[tuple[LedgerStore, LedgerReader
 
 
 def some_rows(count: int, seed: int = 1) -> list[JournalRow]:
-    """Rows of several teams, days and processes, their costs odd."""
+    """Return rows of several teams, days and processes, with odd costs."""
     draw = random.Random(seed)
     made = []
     for number in range(1, count + 1):
@@ -50,7 +52,7 @@ def some_rows(count: int, seed: int = 1) -> list[JournalRow]:
 
 
 def everything(reader: LedgerReader) -> tuple[object, ...]:
-    """All sums: from the rows, by day, and by slot."""
+    """Return all sums: from the rows, by day, and by slot."""
     query = usage_query(["team", "key", "model", "day", "deployment"], "2026-10-01", None, "UTC", NOON)
     rows = replace(query, day=None)
     return (

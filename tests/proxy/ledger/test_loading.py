@@ -1,4 +1,4 @@
-"""The thread that loads: who leads, what happens while the database is away, and at the end."""
+"""The loading thread: which one leads, and its behaviour while the database is unreachable and at the end."""
 
 import logging
 import os
@@ -28,7 +28,7 @@ from tests.support.waiting import until
 
 
 def rows_in(settings: LedgerSettings) -> int:
-    """Requests of the team, by the sums that budgets read."""
+    """Return the team's requests, by the sums that budgets read."""
     reader = open_reader(settings)
     try:
         return sum(each.requests for each in reader.spent_since(0).spent if each.scope == "team search")
@@ -181,7 +181,7 @@ async def test_a_connection_that_falls_silent_is_given_up_and_another_one_loads(
 
 
 class Stuck:
-    """A database that takes a statement and does not answer."""
+    """A database that accepts a statement and does not respond."""
 
     def __init__(self) -> None:
         self.released = threading.Event()
@@ -251,7 +251,7 @@ async def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     loading.stop()
 
 
-# What ends when it is killed -----------------------------------------------------------------------------------------
+# Processes that are killed -------------------------------------------------------------------------------------------
 
 WRITER = """
 import sys, time
@@ -290,7 +290,7 @@ def started(code: str, *arguments: str) -> "subprocess.Popen[bytes]":
 
 
 def killed(process: "subprocess.Popen[bytes]") -> list[bytes]:
-    """Kill it at once, and return what it had said."""
+    """Kill the process at once, and return its remaining output."""
     process.send_signal(signal.SIGKILL)
     assert process.stdout is not None
     said = process.stdout.read().splitlines()
@@ -300,7 +300,7 @@ def killed(process: "subprocess.Popen[bytes]") -> list[bytes]:
 
 
 def test_writers_and_loaders_that_are_killed_at_any_moment_lose_and_double_nothing(settings: LedgerSettings) -> None:
-    """What a writer says it has written is in the database once, and so is each row that it wrote besides."""
+    """Every row that a writer reported as written is in the database once, and no further row is there twice."""
     url = settings.url or f"sqlite:{settings.file}"
     folder = str(settings.journals.parent)
     seed = os.getpid()
@@ -316,7 +316,7 @@ def test_writers_and_loaders_that_are_killed_at_any_moment_lose_and_double_nothi
             killed(loader)
         for name, writer in writers.items():
             assert writer.stdout is not None
-            first = writer.stdout.readline()  # a slow machine may not have come so far
+            first = writer.stdout.readline()  # the line may not be there yet on a slow machine
             written[name] = int([first, *killed(writer)][-1])
     last = LedgerLoading(settings)
     last.start()

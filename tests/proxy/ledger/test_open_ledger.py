@@ -1,4 +1,4 @@
-"""The database that an address names."""
+"""The database that a URL selects."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The connection to PostgreSQL: what it says when it fails, and that no password is in it."""
+"""The connection to PostgreSQL: its error messages, which contain no password."""
 
 import socket
 from concurrent.futures import ThreadPoolExecutor
@@ -107,5 +107,5 @@ def test_an_address_that_does_not_work_is_told_why_and_its_password_is_not(postg
     ],
 )
 def test_what_a_pool_refuses_is_said_in_plain_words(refusal: str, said: str) -> None:
-    # As PgBouncer 1.18 and the driver word them.
+    # These are the texts of PgBouncer 1.18 and of the driver.
     assert _plain(f'connection failed: connection to server at "10.0.0.1", port 6432 failed: FATAL:  {refusal}') == said

@@ -1,4 +1,4 @@
-"""What only a server has: several gateways, partitions, restarts, versions, and another user's rights."""
+"""Features of the server only: several gateways, partitions, restarts, versions, and another user's rights."""
 
 import threading
 from dataclasses import replace
@@ -32,7 +32,7 @@ def partitions(settings: LedgerSettings) -> set[str]:
 
 @pytest.mark.smoke
 def test_loaders_of_several_gateways_add_to_the_same_sums(ledger: LedgerSettings) -> None:
-    """Each begins with the number of its batch, so that no two wait for each other."""
+    """Each transaction begins with the number of its batch, so that no two wait for each other."""
     failures: list[LedgerError] = []
 
     def load(gateway: str) -> None:
@@ -102,7 +102,7 @@ def test_months_are_made_ahead_and_dropped_whole(ledger: LedgerSettings) -> None
 
 
 def test_a_row_of_any_time_has_a_place(ledger: LedgerSettings) -> None:
-    """A clock that was wrong once must not keep the rows of a batch out."""
+    """A clock that was wrong once must not block the rows of a batch."""
     store = PostgresStore(ledger)
     rows = [journaled(number, time) for number, time in enumerate([0, 1, NOON, NOON + 3650 * DAY], 1)]
     assert store.add([*rows, JournalRow(5, rows[0].row._replace(id=b"x" * 16, time=LATEST_MS - 10**10))]) == 5

@@ -1,4 +1,4 @@
-"""What a batch adds to the sums, and the days of time zones."""
+"""The sums that a batch adds, and the days of time zones."""
 
 from datetime import UTC, datetime
 

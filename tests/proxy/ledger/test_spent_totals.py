@@ -1,4 +1,4 @@
-"""The sums of periods, kept up to date: always those that adding up the rows gives."""
+"""The sums of periods, updated step by step: they always equal the sums over the rows."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ HOUR = 3600
 
 
 def added_up(rows: Sequence[JournalRow], start: int) -> dict[str, Amounts]:
-    """What teams used from a time on, by the rows."""
+    """Return the usage of teams since a time, summed over the rows."""
     sums: dict[str, Amounts] = {}
     for _, row in rows:
         if row.time >= start * 1000:
@@ -32,7 +32,7 @@ def teams(sums: Mapping[str, Amounts]) -> dict[str, Amounts]:
 
 
 def test_the_sums_are_those_of_the_rows_whenever_they_come_in(settings: LedgerSettings) -> None:
-    """Also of rows that come in hours late, and where hours and days begin meanwhile."""
+    """This also holds for rows that arrive hours late, and if hours and days begin meanwhile."""
     draw = random.Random(3)
     store, reader = open_store(settings), open_reader(settings)
     totals = SpentTotals[str]()
@@ -97,7 +97,7 @@ def test_without_periods_there_is_nothing_to_tell(settings: LedgerSettings) -> N
 
 
 def test_the_sums_of_users_are_those_of_the_rows_from_when_each_is_first_seen(settings: LedgerSettings) -> None:
-    """Also if they are forgotten and seen again, of rows that come in late, and where hours begin meanwhile."""
+    """This also holds if users are forgotten and seen again, for late rows, and if hours begin meanwhile."""
     draw = random.Random(5)
     store, reader = open_store(settings), open_reader(settings)
     totals, users = SpentTotals[str](), UserTotals[str]()
@@ -128,7 +128,7 @@ def test_the_sums_of_users_are_those_of_the_rows_from_when_each_is_first_seen(se
                 for period, (start, _) in periods.items():
                     began, amounts = known[period, scope]
                     of_user = added_up([row for named, row in rows if named == name], start).get("team search")
-                    # A period that has begun since without any row has no sum yet, which is nothing.
+                    # A period that has begun since, without any row, has no sum yet. That counts as zero.
                     assert (amounts if began == starts[period] else (0, 0, 0)) == (of_user or (0, 0, 0)), (turn, period)
     assert len(rows) > 100
     reader.close()

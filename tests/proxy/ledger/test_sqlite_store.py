@@ -1,4 +1,4 @@
-"""What only a file has: one writer, versions, disks, and readers beside the writer."""
+"""Features of the file only: one writer, versions, disks, and readers beside the writer."""
 
 import shutil
 import sqlite3

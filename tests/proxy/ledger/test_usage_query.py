@@ -1,4 +1,4 @@
-"""Questions of reports: what they may say, and which table answers them."""
+"""Queries of reports: their valid parameters, and the database table that serves them."""
 
 import pytest
 

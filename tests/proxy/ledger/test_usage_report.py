@@ -1,4 +1,4 @@
-"""Reports: what people, spreadsheets and programs see, and who may ask for what over HTTP."""
+"""Usage reports: their output as text, CSV and JSON, and the access rules over HTTP."""
 
 import csv
 import io
@@ -32,7 +32,7 @@ from tests.support.looped import looped
 
 
 class Fixed:
-    """A reader with these lines, or that cannot be read."""
+    """A reader with these lines, or one that fails."""
 
     def __init__(self, *lines: UsageLine, away: bool = False) -> None:
         self.lines = list(lines)

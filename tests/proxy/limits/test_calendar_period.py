@@ -1,4 +1,4 @@
-"""Where periods begin and end, where clocks change and where they are set."""
+"""The begin and the end of periods, with daylight saving time and with a clock that is set."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo

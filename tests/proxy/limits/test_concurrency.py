@@ -18,7 +18,7 @@ def exchange(slots: LeasedSlots, counter: LeaseCounter, process: str, now: float
 
 
 def fetch(slots: LeasedSlots, counter: LeaseCounter, process: str, now: float) -> None:
-    """A request waits for a place, until one is granted."""
+    """Let a request wait for a slot until one is granted."""
     slots.add_waiting(1)
     exchange(slots, counter, process, now)
     slots.remove_waiting(1)
@@ -64,7 +64,7 @@ def test_a_leased_place_is_fetched_and_given_back_at_once() -> None:
     exchange(two, counter, "two", 1.1)
     exchange(one, counter, "one", 1.1)
     assert not one.lacks(1, 1.1, WALL)
-    assert two.needs_renewal(2.0)  # one holds some
+    assert two.needs_renewal(2.0)  # one process holds some
     assert one.needs_renewal(2.0)
     assert not one.may_need_renewal()
 
@@ -104,7 +104,7 @@ def test_what_others_lease_ahead_and_do_not_use_is_not_told_as_taken() -> None:
     fetch(one, counter, "one", 0.0)
     assert one.held == 5
     exchange(two, counter, "two", 0.1)
-    assert two.taken == 1  # who waited for it begins now
+    assert two.taken == 1  # the request that waited for it begins now
     one.take(1, 0.1, WALL)
     one.settle(1, 1)
     exchange(one, counter, "one", 0.2)
@@ -144,7 +144,10 @@ def test_those_who_used_none_when_all_was_lost_have_no_more_together_than_there_
     every = [LeasedSlots("t", 40, keeper) for _ in range(4)]
     for number, each in enumerate(every):
         exchange(each, counter, str(number), 5.0)
-    for lost_at, most in ((6.0, 10), (8.0, 2)):  # known to be idle, and not known what others used since
+    for lost_at, most in (
+        (6.0, 10),
+        (8.0, 2),
+    ):  # first the others are known to be idle, then their use since is unknown
         keeper.alone, keeper.lost_at = True, lost_at
         for each in every:
             each.used = 0

@@ -1,5 +1,5 @@
-"""Some of several processes hear nothing of whoever counts, or stand still, while others go on: what all of them pass
-stays within what is promised."""
+"""Some of several processes get no responses from the coordinator, or stand still, while others continue: the units
+that all of them pass stay within the promised bound."""
 
 import asyncio
 from dataclasses import dataclass
@@ -36,12 +36,13 @@ WARM: Final = 2.0
 """Seconds until the limit is used up and divided."""
 
 PROMISED: Final = SILENCE_LIMIT * PER_SECOND
-"""The most beyond the envelope: what all may take in the time before their silence says that they are alone."""
+"""The greatest excess over the envelope: the units that all may take before a process without responses
+counts alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Something that happens to one process, for some seconds after it was well for some."""
+    """Something that happens to one process, for some seconds, after it was well for some seconds."""
 
     kind: str
     process: int
@@ -77,7 +78,8 @@ async def befall(world: World, processes: list[SimulatedProcess], trouble: Troub
 
 
 async def run_with(troubles: list[Trouble], seconds: float) -> list[tuple[float, int]]:
-    """Offer more than the limit to four processes, of gateways of two each, to which all this happens in turn."""
+    """Offer more than the limit to four processes, of gateways of two each, to which all these troubles happen one
+    after the other."""
     world = World()
     processes = fleet(world, LIMITS, 4)
     for each in processes:
@@ -134,7 +136,8 @@ TROUBLES = st.builds(Trouble, KINDS, st.integers(0, 3), st.floats(0, 1.5), st.fl
 
 
 def none_takes_it_along(troubles: list[Trouble]) -> bool:
-    """Whether nobody is killed who may not have told yet what it took alone: nobody else can know."""
+    """Return whether no killed process can have units that it took alone and did not report: no other process can
+    know of them."""
     kinds = [each.kind for each in troubles]
     return "killed" not in kinds or not set(kinds) - {"killed", "still"}
 
@@ -166,7 +169,7 @@ SCHEDULES = st.lists(TROUBLES, min_size=1, max_size=3).filter(none_takes_it_alon
 LONG = st.lists(TROUBLES, min_size=1, max_size=6).filter(none_takes_it_along)
 
 ROUGHLY: Final = 1.5 * PROMISED
-"""What may pass where one trouble follows the other at once: a process that hears nothing twice in a row falls silent
+"""The greatest excess if one trouble follows another at once: a process without responses twice in a row goes silent
 twice."""
 
 

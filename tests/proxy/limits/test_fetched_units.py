@@ -1,5 +1,5 @@
-"""Units that are fetched for requests that wait are theirs: whoever comes later takes none of them, and no request is
-refused as long as whoever counts says that there are enough."""
+"""Units that are fetched for waiting requests belong to them: a later request takes none of them, and no request is
+refused while the coordinator reports enough units."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ PLENTY = 500.0
 TRIP = 0.001
 
 Answer = Callable[[int, int], int]
-"""How many of so many units are granted by the answer of this number."""
+"""The number of units that the response with this number grants, of the units wanted."""
 
 
 def all_of_it(number: int, want: int) -> int:
@@ -50,8 +50,8 @@ def one_by_one(number: int, want: int) -> int:
 
 @dataclass(slots=True, eq=False)
 class Source:
-    """Answers by scope, and says that `level` units are left of a rate. `meanwhile` runs while an answer is under
-    way."""
+    """A coordinator that responds by scope, and reports that `level` units are left of a rate. `meanwhile` runs while
+    a response is in flight."""
 
     answers: dict[str, Answer]
     level: float = PLENTY
@@ -75,7 +75,7 @@ class Source:
 
 
 class Desk:
-    """A registry with the leases of two teams, and what became of the requests that asked there."""
+    """A registry with the leases of two teams, and the results of the requests to it."""
 
     def __init__(self, source: Source, limits: dict[str, Limits]) -> None:
         clock = asyncio.get_running_loop().time

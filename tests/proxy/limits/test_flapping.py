@@ -1,4 +1,4 @@
-"""Whoever counts goes away and comes back, in turn: the limit is kept all the same, and the traffic goes on."""
+"""The coordinator repeatedly disappears and comes back: the limit still holds, and the traffic continues."""
 
 import asyncio
 from collections.abc import Sequence
@@ -23,14 +23,15 @@ from tests.support.looped import looped
 from tests.support.nightly import by_day
 
 SHARP = Limits((Rate(Unit.REQUESTS, 18_000, Period.MINUTE, 300),))
-"""300 a second, in bursts of as many."""
+"""300 a second, in bursts of 300."""
 
 WIDE = Limits((Rate(Unit.REQUESTS, 1500, Period.MINUTE, 1500),))
-"""25 a second, and all of a minute at once."""
+"""25 a second, with a burst of a minute's units."""
 
 
 async def flap(world: World, seconds: Sequence[tuple[float, float]], *, wiped: bool) -> None:
-    """Lose whoever counts for the first of each pair, and have it back for the second; `wiped` knows nothing then."""
+    """Lose the coordinator for the first number of seconds of each pair, and have it back for the second. If `wiped`,
+    it comes back without its memory."""
     for away, back in seconds:
         world.lost = True
         await asyncio.sleep(away)
@@ -76,7 +77,9 @@ async def test_a_burst_is_spent_once_however_often_it_comes_back(wiped: bool) ->
     await run_traffic(processes, 40, 9)
     await stop(processes)
     admitted = all_admitted(processes)
-    assert excess(admitted, 1500, 25) <= 0.04 * 1500  # what all took in the 0.1 s before it was known to be lost
+    assert (
+        excess(admitted, 1500, 25) <= 0.04 * 1500
+    )  # the units that all processes took in the 0.1 s before they detected the loss
     assert within(admitted, 3, 31) >= 0.9 * (1500 + 28 * 25)
     assert within(admitted, 31, 40) >= 0.8 * 225
 

@@ -1,4 +1,4 @@
-"""The rate arithmetic against an exact log of what passed."""
+"""The rate arithmetic against an exact log of the admitted units."""
 
 import math
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ def test_it_admits_what_an_exact_bucket_admits(amount: int, burst: int, asked: S
         level = min(burst, level + gap * per_second)
         need = min(units, burst)
         if abs(need - level) < 1e-3 + per_second * 1e-5:
-            return  # too close to call by rounded numbers
+            return  # too close to decide with rounded numbers
         assert admits(meter, units, now) is (need <= level)
         level -= units if need <= level else 0
         assert meter.left(now) == pytest.approx(level, abs=1e-2 + per_second * 1e-5)

@@ -1,4 +1,5 @@
-"""Who counts for several processes: what it grants, to whom, and what a clock that steps does to it."""
+"""The coordinator of several processes: the units that it grants, to which process, and the effect of a clock that
+steps."""
 
 import math
 from dataclasses import replace
@@ -98,7 +99,7 @@ def test_one_who_is_silent_has_no_demand_after_three_seconds(counter: LeaseCount
 def test_places_are_absolute_and_never_more_than_there_are(counter: LeaseCounter) -> None:
     assert counter.exchange("a", [SlotsRequest("p", 10, 0, 6)], 0)[0].granted == 6
     assert counter.exchange("b", [SlotsRequest("p", 10, 0, 6)], 0)[0].granted == 4
-    assert counter.exchange("a", [SlotsRequest("p", 10, 2, 0, 2)], 0)[0].level == 2  # nobody uses what b has
+    assert counter.exchange("a", [SlotsRequest("p", 10, 2, 0, 2)], 0)[0].level == 2  # no process uses the units of b
     assert counter.exchange("b", [SlotsRequest("p", 10, 4, 0, 3)], 0)[0].level == 5
     assert counter.exchange("b", [SlotsRequest("p", 10, 4, 6)], 0)[0].granted == 4
     assert counter.exchange("b", [SlotsRequest("p", 3, 8, 6)], 0)[0].granted == 0
@@ -108,7 +109,7 @@ def test_places_are_absolute_and_never_more_than_there_are(counter: LeaseCounter
 @looped("held", range(1, 200))
 def test_nobody_has_a_larger_part_of_places_than_all_of_them(held: int) -> None:
     (grant,) = LeaseCounter().exchange("a", [SlotsRequest("p", 200, held, 0, held)], 0)
-    assert grant.share <= 1  # 13 of 13 are a part of 1.0000000000000002 where it is not bounded
+    assert grant.share <= 1  # without a bound, 13 of 13 slots are a share of 1.0000000000000002
 
 
 def test_spending_is_heard_by_the_others_for_ten_seconds(counter: LeaseCounter) -> None:

@@ -1,4 +1,4 @@
-"""Eight processes that share a limit, in virtual time: how exactly, how fairly, and through what goes wrong."""
+"""Eight processes that share a limit, in virtual time: how exactly and how fairly, and through which failures."""
 
 import asyncio
 import gc
@@ -38,10 +38,10 @@ from tests.support.looped import looped
 from tests.support.nightly import some
 
 SHARP = Limits((Rate(Unit.REQUESTS, 60_000, Period.MINUTE, 1000),))
-"""1,000 a second, in bursts of as many."""
+"""1,000 a second, in bursts of 1,000."""
 
 CALM = Limits((Rate(Unit.REQUESTS, 18_000, Period.MINUTE, 300),))
-"""300 a second, where it is not about the last percent."""
+"""300 a second, for tests in which the last percent does not matter."""
 
 
 @pytest.mark.parametrize("weights", [EVEN, UNEVEN], ids=["even", "uneven"])
@@ -168,7 +168,7 @@ async def test_the_clock_of_who_counts_may_step(step: float) -> None:
     await run_traffic(processes, 450, 4)
     await stop(processes)
     admitted = all_admitted(processes)
-    extra = 300 if step == 5.0 else 0  # by ten minutes, the key is over, and what was used of it is told again
+    extra = 300 if step == 5.0 else 0  # after ten minutes the key has expired, and its usage is reported again
     assert within(admitted, 3, 7) == pytest.approx(1200 + extra, rel=0.03)
     assert excess(admitted, 300 + extra, 300) <= 40
 
@@ -201,7 +201,7 @@ async def test_where_something_else_is_kept_the_sum_stays_at_the_limit() -> None
 @pytest.mark.parametrize(("seen", "seconds"), [(True, 1), (False, GONE_SECONDS + 1)], ids=["seen to end", "silent"])
 @in_virtual_time
 async def test_killed_processes_leave_the_rate_to_the_others(seen: bool, seconds: float) -> None:
-    """Who is only silent may go on alone."""
+    """A process that is only silent may continue alone."""
     world = World()
     processes = fleet(world, CALM)
     await run_traffic(processes, 450, 3)
@@ -254,7 +254,7 @@ async def test_what_others_spend_is_known_within_seconds() -> None:
 
 
 class Deaf:
-    """Answers nobody, and notes how much it was asked at once."""
+    """A source whose exchanges get no response if it is `deaf`. It notes the number of leases in each exchange."""
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
@@ -297,7 +297,7 @@ async def test_a_team_with_leased_limits_takes_about_a_kilobyte(budgets: tuple[S
     limits = {name: Limits(rates, concurrent=64) for name in names}
     warm = SimulatedProcess(World(), "warm", 8, limits, dict.fromkeys(names, budgets) if budgets else {})
     assert isinstance(await warm.registry.admit_waiting((names[0],), 100, 100), Reservation)
-    await stop([warm])  # what is made once and kept is not what a team takes
+    await stop([warm])  # objects that are made once and cached do not count for a team
     tracemalloc.start()
     process = SimulatedProcess(world := World(), "one", 8, limits, dict.fromkeys(names, budgets) if budgets else {})
     for first in range(0, len(names), MAX_ENTRIES):
@@ -307,18 +307,20 @@ async def test_a_team_with_leased_limits_takes_about_a_kilobyte(budgets: tuple[S
             each.settle(90, 90)
     await asyncio.sleep(12)
     world.counter = LeaseCounter()
-    gc.collect()  # what exchanges left is not what a team takes
+    gc.collect()  # the remains of exchanges do not count for a team
     ours = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, "*/proxy/limits/*")])
     tracemalloc.stop()
     await stop([process])
-    assert 256 <= sum(trace.size for trace in ours.traces) / len(names) <= 1100  # the first in a process fills caches
+    assert (
+        256 <= sum(trace.size for trace in ours.traces) / len(names) <= 1100
+    )  # the first team in a process fills caches
 
 
 @in_virtual_time
 async def test_losing_and_finding_is_said_once_a_minute_at_most() -> None:
     said: list[str] = []
     handler = logging.Handler()
-    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]  # what a test does
+    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]  # only in this test
     log = logging.getLogger("dragoman")
     log.addHandler(handler)
     (process,) = fleet(World(), SHARP, 1)
@@ -348,7 +350,7 @@ async def test_a_scope_that_is_gone_is_exchanged_no_more_and_its_requests_end() 
 
 
 async def test_units_of_a_short_period_are_there_when_the_answer_took_longer_than_they_hold() -> None:
-    """A limit by the second leases units for 10 ms."""
+    """A limit per second leases units for 10 ms."""
 
     class Slow:
         async def exchange(self, asks: Sequence[LeaseRequest]) -> Sequence[LeaseGrant | None]:

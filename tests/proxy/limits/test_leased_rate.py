@@ -1,4 +1,4 @@
-"""One leased rate: what it asks for, what it holds, and how it goes on alone."""
+"""One leased rate: the units that it requests and holds, and how it continues alone."""
 
 import math
 from dataclasses import replace
@@ -31,14 +31,14 @@ def lease(keeper: StillKeeper) -> LeasedRate:
 def told(
     lease: LeasedRate, granted: int, now: float, level: float = 0.0, share: float = 0.5, count: int = 2
 ) -> RateRequest:
-    """Exchange, whatever it asks for."""
+    """Exchange the lease, whatever it requests."""
     ask = not_none(lease.next_request(now))
     lease.apply_grant(LeaseGrant(min(granted, ask.want), level, share, count), now)
     return ask
 
 
 def waited(lease: LeasedRate, units: int, now: float, level: float = 0.0, share: float = 0.5, count: int = 2) -> None:
-    """So many units are waited for and granted."""
+    """Let a request wait for units, and grant them."""
     lease.add_waiting(units)
     told(lease, units, now, level, share, count)
     lease.remove_waiting(units)
@@ -234,7 +234,7 @@ def test_who_finds_a_memory_lost_keeps_to_its_share_until_all_told(lease: Leased
     assert lease.attempt(35, 0.1, WALL)
     assert not_none(lease.division(0.1))[0] == 0.25
     assert not_none(lease.next_request(0.2)).share == pytest.approx(0.25)
-    assert not lease.lacks(0, GONE_SECONDS, WALL)  # one of them has told nothing
+    assert not lease.lacks(0, GONE_SECONDS, WALL)  # one of the processes has not reported
     assert lease.may_need_renewal()
     keeper.all_reported_since = 0.2
     assert not lease.lacks(0, 0.1 + REJOIN_SECONDS, WALL)
@@ -282,7 +282,7 @@ def test_after_a_memory_was_lost_all_of_it_is_told_again(lease: LeasedRate, keep
     keeper.alone = False
     if wiped:
         counter = LeaseCounter()
-    for _ in range(2):  # the first answer is lost
+    for _ in range(2):  # the first response is lost
         lease.lacks(1, 1.0, WALL)
         ask = not_none(lease.next_request(1.0))
         assert (ask.back, ask.owed) == (-50, 490)
@@ -323,7 +323,7 @@ def test_a_division_from_before_a_restart_is_assumed(lease: LeasedRate, keeper: 
     assert lease.division(0.0) == (0.77, 2)
     keeper.alone = True
     assert not lease.lacks(1, 0.0, WALL)
-    assert lease.remaining(0.0, WALL) == 461  # in whole parts of 1,024
+    assert lease.remaining(0.0, WALL) == 461  # in whole units of 1/1024 of the limit
 
 
 def test_another_limit_holds_at_once(lease: LeasedRate, keeper: StillKeeper) -> None:
@@ -350,7 +350,7 @@ def test_what_was_refused_by_another_limit_says_nothing_about_this_one(lease: Le
     assert lease.fetchable(1, 0.19)
     assert lease.next_request(0.19) is not None
     lease.follow(Rate(Unit.REQUESTS, 60_000, Period.MINUTE, 60_000), 0.2)
-    lease.apply_grant(LeaseGrant(0, 0.0, 0.5, 2), 0.2)  # by the limit before
+    lease.apply_grant(LeaseGrant(0, 0.0, 0.5, 2), 0.2)  # a grant of the previous limit
     assert lease.fetchable(1, 0.2)
 
 

@@ -1,4 +1,4 @@
-"""What a process knows of a rate: its demand, how long that holds, and its part alone."""
+"""The state that a process has of a rate: its demand, how long the demand holds, and the share that it has alone."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The words of limits: what is a limit, and what is none."""
+"""The texts of limits: which are valid limits, and which are not."""
 
 from proxy.ledger.ledger_row import storable_text
 from proxy.limits.limit import (

@@ -1,4 +1,4 @@
-"""The one object that requests ask: all or nothing, kept over reloads, and what it says of itself."""
+"""The registry that every request calls: it admits all units or none, survives reloads, and reports its state."""
 
 import tracemalloc
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ TOKENS = per_minute(Unit.TOKENS, 1000)
 
 
 class Desk:
-    """A registry and a time."""
+    """A registry and a settable clock."""
 
     def __init__(
         self, limits: Mapping[str, Limits], budgets: Mapping[str, tuple[ScopeBudget, ...]] | None = None

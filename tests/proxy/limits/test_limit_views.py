@@ -1,4 +1,4 @@
-"""What is shown of each limit and budget."""
+"""The report of each limit and budget."""
 
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import Slots

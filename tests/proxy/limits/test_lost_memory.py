@@ -1,5 +1,5 @@
-"""Whoever counts comes back with its memory or without it, or something else is kept in its place: spending and slots
-stay within their limits, and all of them are there again soon."""
+"""The coordinator comes back with or without its memory, or other data is in its place: spending and slots stay
+within their limits, and all of them are soon available again."""
 
 import asyncio
 import logging
@@ -49,7 +49,7 @@ def find(world: World, kind: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What befalls whoever counts, after how many seconds and for how many."""
+    """A failure of the coordinator: after how many seconds it begins and how many it lasts."""
 
     kind: str
     after: float
@@ -62,7 +62,7 @@ TROUBLES = st.builds(
 
 
 async def spent_in_the_end(troubles: list[Trouble], rates: list[int]) -> int:
-    """How many requests pass of DAY in all: at these rates as long as there are troubles, then as many as there are."""
+    """Return how many requests of DAY pass in total: at these rates during the troubles, then as many as remain."""
     world = World()
     processes = fleet(world, Limits(quotas=(DAY,)), COUNT)
     loop = asyncio.get_running_loop()
@@ -102,7 +102,7 @@ def test_no_more_is_spent_than_the_limit_and_all_of_it_in_the_end(troubles: list
         passed = loop.run_until_complete(spent_in_the_end(troubles, rates))
     finally:
         loop.close()
-    # What was claimed in the second before is not known to all who divide what was left.
+    # Units that were claimed in the last second are not known to all processes that divide the remainder.
     assert DAY.amount <= passed <= DAY.amount + len(troubles) * sum(rates) / COUNT
 
 
@@ -144,7 +144,7 @@ async def test_places_are_never_more_than_there_are_and_all_are_in_use_soon(kind
 
     await asyncio.gather(befall(), *(ask(each, rate) for each, rate in zip(processes, rates, strict=True)))
     await stop(processes)
-    assert max(taken for _, taken in seen) <= 41  # each has one at least, however small its part
+    assert max(taken for _, taken in seen) <= 41  # each has at least one, however small its share
     assert max(taken for at, taken in seen if 6 < at < 8.5) >= 37
 
 
@@ -243,7 +243,7 @@ def test_it_takes_no_other_part_before_it_was_answered_after_all_others_told() -
     each.take(250, 5.0, WALL)
     keeper.alone, keeper.rejoining = False, True
     each.next_request(6.0)
-    each.apply_grant(LeaseGrant(0, 0.0, 1.0, 1), 6.0)  # nobody else has told yet
+    each.apply_grant(LeaseGrant(0, 0.0, 1.0, 1), 6.0)  # no other process has reported yet
     keeper.rejoining = False
     keeper.alone = True
     assert each.lacks(1, 6.5, WALL)

@@ -1,4 +1,4 @@
-"""What a rate tells of itself that a process counts alone, since whoever counts for all does not answer."""
+"""The report of a rate that a process counts alone, because the coordinator does not respond."""
 
 from proxy.limits.leased_rate import LeasedRate
 from proxy.limits.limit import Period, Rate, Unit

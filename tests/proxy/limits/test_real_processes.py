@@ -1,4 +1,4 @@
-"""Real processes, one real Redis: together they pass what the limit says, and no more."""
+"""Real processes and one real Redis: together they pass at most the limit."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.support.redis import real_redis
 def beside_one(
     folder: Path, processes: int, limit: int, offered: float, seconds: float, burst: int | None = None
 ) -> tuple[FleetResult, FleetResult]:
-    """What several processes are given, and one in the same moment that is offered as much."""
+    """Return the results of several processes, and of one process that gets the same offered load at the same time."""
     for name in ("all", "one"):
         (folder / name).mkdir()
     with (
@@ -28,16 +28,16 @@ def beside_one(
 
 
 def lasted(result: FleetResult) -> float:
-    """Seconds until the last was given: a busy machine ends later than it was told to."""
+    """Return the seconds until the last grant: a busy machine ends later than requested."""
     return result.admitted[-1][0] - result.begin
 
 
 def test_four_processes_pass_together_what_one_would(tmp_path: Path) -> None:
     result, control = beside_one(tmp_path, 4, 200, 500, 4)
     assert result.alone == 0
-    # What is leased may be used for so much longer.
+    # A leased unit may be used for HOLD_SECONDS longer.
     assert excess(result.admitted, 200, 200) <= HOLD_SECONDS * 200
-    # A unit that is not taken in its time is lost, on a busy machine to one process as to four.
+    # A unit that is not taken in its time is lost. On a busy machine one process loses units like four.
     given, of_one = (len(each.admitted) / (1 + lasted(each)) for each in (result, control))
     assert given >= 0.9 * of_one
 

@@ -1,4 +1,4 @@
-"""What a request holds, and what it is told of each kind of limit."""
+"""The units that a request holds, and the facts that it gets about each kind of limit."""
 
 from typing import TypeAlias
 
@@ -133,7 +133,7 @@ def test_it_may_end_with_a_cost_that_nobody_knows() -> None:
     assert usd.spent == 0
 
 
-# The shortcuts of a request beside what they stand for ----------------------------------------------------------------
+# The shortcuts of a request compared with the code that they stand for ------------------------------------------------
 
 PERIODS = st.sampled_from((Period.HOUR, Period.MONTH))
 LIMITS = st.builds(
@@ -171,8 +171,8 @@ STEP = st.tuples(
     st.none() | st.tuples(TOKENS, st.none() | st.integers(0, 60)),
 )
 Step: TypeAlias = tuple[float, bool, int, int | None, tuple[int, int | None] | None]
-"""The seconds that pass, whether nobody answers who counts for all, what a request takes, and what the last one that
-is under way used, None where it goes on."""
+"""The seconds that pass, whether the coordinator does not respond, the units that a request takes, and the units that
+the last request in flight used; `None` if it continues."""
 
 
 def made(limits: Limits, budgets: tuple[ScopeBudget, ...], keeper: StillKeeper | None) -> Meters:
@@ -198,7 +198,8 @@ def made(limits: Limits, budgets: tuple[ScopeBudget, ...], keeper: StillKeeper |
 
 
 def taken(meters: Meters, units: tuple[int, int, int | None], now: float, wall: float) -> bool:
-    """What `attempt` stands for: each is tested and takes by itself, and gives back what another refuses."""
+    """Do the steps that `attempt` stands for: test and take each limit by itself, and give back the units if another
+    limit refuses."""
     tokens = units[1]
     for counter in meters.counters:
         if counter.lacks(units[counter.rules.index], now, wall):
@@ -219,26 +220,26 @@ def taken(meters: Meters, units: tuple[int, int, int | None], now: float, wall: 
 
 
 def settled(meters: Meters, before: tuple[int, int, int | None], used: tuple[int, int, int | None]) -> None:
-    """What the end of a reservation stands for."""
+    """Do the steps that the end of a reservation stands for."""
     for index, meter in meters:
         reserved, now_used = ((*before, 1)[index], (*used, 0)[index])
         meter.settle(reserved, now_used)  # type: ignore[arg-type]  # a counter takes None too
 
 
 def told(meters: Meters, now: float, wall: float) -> list[HeaderLimit | None]:
-    """What `facts` stands for."""
+    """Return the result that `facts` stands for."""
     shown = [(index, meter.for_headers(now, wall)) for index, meter in meters]
     return [min((each for at, each in shown if at == index and each is not None), default=None) for index in (0, 1)]
 
 
 def nothing_used(meters: Meters, now: float, wall: float) -> bool:
-    """What `unused` stands for."""
+    """Return the result that `unused` stands for."""
     rates = all(rate.for_headers(now, wall) == rate.rule.full for rate in meters.rates)
     return rates and all(counter.for_headers(now, wall) is None for counter in meters.counters)
 
 
 def state(meters: Meters) -> list[object]:
-    """All numbers of what counts, those of leases included."""
+    """Return all numbers of the counters, including the numbers of their leases."""
     every: list[object] = [meter for _, meter in meters]
     leases = [meter._held for _, meter in meters if isinstance(meter, LeasedRate) and meter._held is not None]
     every += [meter._claim for _, meter in meters if isinstance(meter, SharedSpending) and meter._claim is not None]

@@ -1,5 +1,5 @@
-"""Processes that begin while Redis is away: all together take no more than a limit if each knows how it was divided.
-One that knows nothing takes at most the part of one who used nothing on top."""
+"""Processes that begin while Redis is away: together they take no more than a limit if each knows how it was divided.
+A process without that knowledge takes at most the share of a process that used nothing, in addition."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -30,8 +30,8 @@ ORDERS = [order for order in permutations(EVENTS) if order.index("lose") < order
 
 @dataclass(slots=True, eq=False)
 class Gateways:
-    """Two gateways of two processes each. Of B nobody is there at first; it was before, if there is a `file`.
-    `unknown` are the processes that began alone and knew nothing."""
+    """Two gateways of two processes each. No process of B runs at first; if there is a `file`, B ran before.
+    `unknown` counts the processes that began alone and without knowledge."""
 
     kind: str
     file: bool
@@ -50,7 +50,7 @@ class Gateways:
         self.running[name] = SimulatedProcess(self.world, again, 2, limits, shares=shares, other_gateways=True)
 
     async def kill(self, name: str) -> None:
-        """End a process. Its supervisor tells of it, unless that has ended too."""
+        """End a process. Its supervisor reports its end, unless the supervisor has ended too."""
         each = self.running.pop(name)
         self.files[name] = dict(each.registry.shares())
         self.busy -= sum(meter.used for meter in each.registry._scopes["team t"].slots)
@@ -93,7 +93,7 @@ class Gateways:
 
 
 async def run(kind: str, order: tuple[str, ...], file: bool) -> tuple[Gateways, float]:
-    """Return how it went, and by how much more than the limit passed at worst in STEP seconds after an event."""
+    """Return the gateways, and the greatest number of units beyond the limit in STEP seconds after an event."""
     every = Gateways(kind, file)
     for name in ("A1", "A2", *(("B1", "B2") if file else ())):
         every.start(name)
@@ -103,7 +103,7 @@ async def run(kind: str, order: tuple[str, ...], file: bool) -> tuple[Gateways, 
     every.most, worst = 0, 0.0
     for event in order:
         await every.befall(event)
-        await every.traffic(0.5)  # until it is noticed
+        await every.traffic(0.5)  # until the loss is noticed
         begin = asyncio.get_running_loop().time()
         await every.traffic(STEP)
         passed = within(all_admitted([*every.running.values(), *every.ended]), begin, begin + STEP)

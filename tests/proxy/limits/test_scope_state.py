@@ -1,4 +1,4 @@
-"""What is made for a scope, when, and what of it stays when its limits change."""
+"""The state that is created for a scope, when, and the part of it that stays when its limits change."""
 
 from collections.abc import Sequence
 
@@ -75,7 +75,7 @@ async def test_leased_ones_are_exchanged_as_long_as_they_are_in_the_table() -> N
 
 
 def due_of(leases: LeaseRegistry, meters: Sequence[Meter]) -> list[Meter]:
-    """Those that would be exchanged, were all of them due."""
+    """Return the meters that would be exchanged if all of them were due."""
     for each in meters:
         assert isinstance(each, LeasedSlots | LeasedRate | SharedSpending)
         leases.mark_due(each)

@@ -1,4 +1,4 @@
-"""Spending that processes share: all together never pass the limit, and what fits passes."""
+"""Spending that processes share: all together never exceed the limit, and a request that fits passes."""
 
 import asyncio
 import math
@@ -30,7 +30,7 @@ def spending(keeper: StillKeeper, *limits: Quota | ScopeBudget) -> SharedSpendin
 
 
 def claimed(keeper: StillKeeper, granted: int, level: int = 0, claimed: int = 0) -> SharedSpending:
-    """One that waited for so many units and got them."""
+    """Return a counter that waited for `units` and got them."""
     each = spending(keeper)
     each.add_waiting(granted)
     each.next_request(NOW)
@@ -266,7 +266,7 @@ async def test_lost_the_parts_of_all_are_no_more_than_the_limit() -> None:
 
 @dataclass(slots=True)
 class Ledger:
-    """A model of the ledger: what ended is in it once it was loaded, and each process reads it when it likes."""
+    """A model of the ledger: a finished request is in it after it was loaded, and each process reads it at any time."""
 
     rows: list[tuple[int, int]] = field(default_factory=list)
     loaded: int = 0
@@ -286,8 +286,8 @@ STEP = st.tuples(
 
 
 class SharedModel:
-    """Three processes, who counts for them, and the ledger. `total` is what they took and used, `beyond` how much of it
-    is more than was reserved, or than one request reserves of the whole limit."""
+    """Three processes, their coordinator and the ledger. `total` is the units that they took and used. `beyond` is
+    the part of it beyond their reservations, or the part of one request's reservation beyond the whole limit."""
 
     def __init__(self) -> None:
         self.now = NOW

@@ -1,4 +1,4 @@
-"""Rates of which only a unit or two may be used at once: of what flows, hardly anything is lost on the way."""
+"""Rates that allow only a unit or two at once: hardly any unit that accrues is lost on the way."""
 
 import random
 
@@ -27,7 +27,7 @@ def test_with_a_small_burst_it_asks_again_when_a_unit_may_be_there_and_lets_requ
     assert not lease.fetchable(1, 0.1935)
     lease.refused(1, 0.1935)
     assert keeper.noted == []
-    assert lease.fetchable(1, 0.1945)  # 6 ms later there is one, less 2 for the way
+    assert lease.fetchable(1, 0.1945)  # 6 ms later there is one unit, less 2 ms for the way
 
 
 @looped(
@@ -45,7 +45,8 @@ def test_with_a_small_burst_it_asks_again_when_a_unit_may_be_there_and_lets_requ
 @looped("count", some([8, 2, 1], 3))
 @in_virtual_time
 async def test_of_a_small_burst_all_together_get_no_less_than_one_would(count: int, rate: Rate, offered: float) -> None:
-    """One process passes less than the limit, too: what flows while nobody asks is lost, but for the burst."""
+    """One process also passes less than the limit: units that accrue without a request are lost, except for the
+    burst."""
     processes = fleet(World(), Limits((rate,)), count)
     await run_traffic(processes, offered, 10)
     await stop(processes)

@@ -1,4 +1,4 @@
-"""What is spent in a period, from four sources, and what happens at which part of a budget."""
+"""The spending of a period, from four sources, and the effects at each step of a budget."""
 
 import math
 from zoneinfo import ZoneInfo
@@ -108,7 +108,7 @@ def test_a_sum_that_held_more_than_was_known_then_is_not_counted_twice_for_ever(
     each = counter(DAY, notes=notes)
     notes.mark = 1
     spend(each, 30)
-    each.load(each.clock.start, 30, 0)  # the ledger has it, and has not said so
+    each.load(each.clock.start, 30, 0)  # in the ledger, which has not reported it yet
     assert each.spent == 60
     assert notes.unloaded == {each}
     assert not each.unchanged(each.clock.start, 1)
@@ -121,7 +121,7 @@ def test_what_is_not_in_the_ledger_stays_where_its_sum_has_not_changed() -> None
     notes.mark = 2
     spend(each, 30)
     assert each.unchanged(each.clock.start, 1)
-    assert each.unchanged(each.clock.start - 1, 2)  # the period before's
+    assert each.unchanged(each.clock.start - 1, 2)  # the period before
     assert each.own == 30
     assert not each.unchanged(each.clock.end, 1)
 

@@ -1,5 +1,5 @@
-"""Whoever counts is lost: of what processes that share spending have alone, what requests use counts, not what they
-reserved."""
+"""The coordinator is lost: of the spending that a process has alone, the units that requests use count, not the units
+that they reserved."""
 
 import asyncio
 
@@ -9,8 +9,8 @@ from tests.proxy.limits.kit.simulation import SimulatedProcess, World, fleet, st
 
 
 async def lost_requests(world: World, per_process: int, tokens: int, used: int) -> list[bool]:
-    """Lose whoever counts, and ask for so many requests of each process in three seconds, one after the other: each
-    reserves `tokens` and ends with `used`. Returns which passed."""
+    """Lose the coordinator, and send `per_process` requests to each process in three seconds, one after the other:
+    each reserves `tokens` and ends with `used`. Return which passed."""
     processes = fleet(world, Limits(quotas=(Quota(Unit.TOKENS, 30_000, Period.DAY),)), 4)
 
     async def one(each: SimulatedProcess) -> bool:

@@ -1,5 +1,5 @@
-"""A burst over two processes, its way into the ledger and their exchanges, in every order in which the steps can come:
-no unit counts twice, no step is reached that was not, and when both have read the ledger they agree."""
+"""A burst over two processes, its way into the ledger and their exchanges, in every possible order of steps: no unit
+counts twice, no threshold is reported too early, and after both have read the ledger they agree."""
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
@@ -22,16 +22,16 @@ COUNTED = (*SpendingCounter.__slots__, *SharedSpending.__slots__)
 KEPT = [name for name in COUNTED if name not in {"_claim", "_keeper", "_notes", "clock", "rules", "scope"}]
 
 Rows: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
-"""What the requests of each process use. They reserve as much, and end within one tick of their process."""
+"""The units that the requests of each process use. They reserve as many, and end within one tick of their process."""
 
 State: TypeAlias = tuple[tuple[tuple[object, ...], ...], tuple[tuple[object, ...], ...], tuple[object, ...]]
 
 
 class Burst:
-    """Two processes and what is around them. Each reads the ledger once and exchanges once; anything may come in
-    between while the first one does. `ended` and `loaded` count the rows of each, `read` is what the first has read of
-    the ledger and not used yet, `ask` and `grant` are its exchange on the way. `left` are the steps that may come once.
-    """
+    """Two processes with their ledger and coordinator. Each process reads the ledger once and exchanges once; other
+    steps may occur while the first one does. `ended` and `loaded` count the rows of each process, `read` is the part
+    of the ledger that the first has read and not used yet, `ask` and `grant` are its exchange in flight. `left` are
+    the steps that may occur once."""
 
     def __init__(self, rows: Rows) -> None:
         self.rows, self.all = rows, sum(map(sum, rows))
@@ -58,7 +58,7 @@ class Burst:
         return sum(sum(its[:count]) for its, count in zip(self.rows, self.ended, strict=True))
 
     def steps(self) -> Iterator[Callable[[], None]]:
-        """Yield what may come next."""
+        """Yield the possible next steps."""
         for number, its in enumerate(self.rows):
             if self.ended[number] < len(its):
                 yield partial(self.end, number)
@@ -106,7 +106,7 @@ class Burst:
         self.grant = None
 
     def ledger(self, number: int) -> tuple[int, int]:
-        """What a process reads: the sum, and how many of its own rows are in it."""
+        """Return the data that a process reads: the sum, and how many of its own rows are in it."""
         total = sum(sum(its[:count]) for its, count in zip(self.rows, self.loaded, strict=True))
         return total, self.loaded[number]
 
@@ -118,14 +118,14 @@ class Burst:
         return self.counter.exchange(f"p{number}", [ask], NOW * 1e6)[0]
 
     def state(self) -> State:
-        """Return all that changes."""
+        """Return all data that changes."""
         counters = tuple(tuple(_frozen(getattr(each, name)) for name in KEPT) for each in self.every)
         claims = tuple(tuple(getattr(each._claim, name) for name in ClaimState.__slots__) for each in self.every)
         told = tuple(self.told.amounts.items())
         return counters, claims, (self.ended, self.loaded, self.left, self.read, self.asked, self.grant, told)
 
     def go_to(self, state: State) -> None:
-        """Bring everything to a state."""
+        """Set everything to a state."""
         counters, claims, around = state
         for each, values, claim in zip(self.every, counters, claims, strict=True):
             for name, value in zip(KEPT, values, strict=True):
@@ -141,7 +141,7 @@ class Burst:
     def check(self) -> None:
         for each in self.every:
             assert each.used <= each.settled <= self.settled
-            assert each.spent <= self.all  # what is not settled is reserved
+            assert each.spent <= self.all  # unsettled units are reserved
             assert self.never not in each.reached
             assert self.agreed not in each.reached or self.settled == self.all
         if all(each._base == self.all for each in self.every):

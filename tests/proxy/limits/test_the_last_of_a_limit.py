@@ -1,4 +1,5 @@
-"""Processes that share a limit by the calendar, near its end: exactly that much passes, whoever asks for it."""
+"""Processes that share a calendar limit, near its end: exactly the remaining units pass, whichever process requests
+them."""
 
 import asyncio
 

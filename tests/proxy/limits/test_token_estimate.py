@@ -1,4 +1,4 @@
-"""What a request is expected to take, by what came before."""
+"""The tokens that a request is expected to use, by the requests before it."""
 
 import random
 

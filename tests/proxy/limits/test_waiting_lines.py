@@ -21,7 +21,7 @@ def now() -> float:
 
 
 class Gate:
-    """Opens at a moment, for one at a time and `apart` seconds."""
+    """A gate that opens at a moment, and admits one request every `apart` seconds."""
 
     def __init__(self, at: float, apart: float = 0.0) -> None:
         self.at = at

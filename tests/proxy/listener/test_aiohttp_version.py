@@ -1,4 +1,4 @@
-"""The gateway starts on a sound HTTP library only."""
+"""The gateway starts only with a supported version of its HTTP library."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Answers in one write: their bytes for each version of HTTP, and what they refuse to say."""
+"""Responses in one write: their bytes for each version of HTTP, and the responses that they refuse to be."""
 
 import asyncio
 import re
@@ -106,7 +106,7 @@ def test_an_answer_begins_with_the_version_that_was_asked(status: int, words: st
 
 
 class Client(asyncio.Transport):
-    """A client's connection, which takes all that is written."""
+    """A client's connection, which accepts every write."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ class Connection(BaseProtocol):
 
 
 def asked(client: Client | None) -> tuple[PlainRequest, BaseProtocol]:
-    """A request of this client, or of one that has left."""
+    """Return a request of this client, or of a client that has disconnected."""
     head = read_plain_head(request("GET", "/"))
     assert head is not None
     protocol = Connection(asyncio.get_running_loop())
@@ -152,7 +152,7 @@ async def test_an_answer_is_sent_once_and_waits_for_a_client_that_does_not_read(
     sending = asyncio.ensure_future(response.prepare(http))
     await asyncio.sleep(0)
     assert not sending.done()
-    # By this a probe of a half-closed client knows that it would be a part of the answer.
+    # From this, a probe of a half-closed client would know that it would become part of the response.
     assert http.writer.output_size == len(client.sent)
     protocol.resume_writing()
     await sending

@@ -1,4 +1,4 @@
-"""A plain request answers every question of a handler as aiohttp's request does."""
+"""A plain request returns the same to every call of a handler as aiohttp's request."""
 
 import asyncio
 from types import SimpleNamespace
@@ -30,7 +30,7 @@ PROTOCOL = cast(
 
 
 def both(data: bytes) -> tuple[PlainRequest, Incoming]:
-    """The request that these bytes are, read here and by aiohttp."""
+    """Return the request of these bytes, parsed here and by aiohttp."""
     head = read_plain_head(data)
     assert head is not None
     ((message, payload),) = parsed(data)
@@ -69,7 +69,7 @@ def test_everything_that_handlers_ask_is_answered_alike(connection: str) -> None
         assert getattr(ours, name) == getattr(theirs, name)
     for name in ("client_max_size", "protocol", "transport", "cors"):
         assert getattr(ours, name) == getattr(theirs, name)
-    # The length stands apart, so that what heads say can be kept: nobody asks the fields for it.
+    # The length is stored separately, so that heads can be cached: no handler reads it from the headers.
     others = [(name.lower(), value) for name, value in theirs.headers.items() if name != "Content-Length"]
     assert [(name.lower(), value) for name, value in ours.headers.items()] == others
     assert ours.headers.getall("content-type") == theirs.headers.getall("content-type")

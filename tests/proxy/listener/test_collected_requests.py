@@ -1,4 +1,4 @@
-"""Of plain requests, aiohttp sees only those whose bodies are long or late."""
+"""aiohttp parses only plain requests whose bodies are long or late."""
 
 import asyncio
 from collections.abc import Callable
@@ -63,7 +63,7 @@ async def test_bytes_behind_a_body_leave_the_connection_to_aiohttp(made: Desk, c
     await made.until(lambda: bool(made.begun))
     await client.send(data[500:] + b"GET /half HTTP/1.1\r\nA: ")
     assert (await answered(client))[0] == 200
-    # To whoever knows what came before, this is the rest of a head.
+    # After the first part, these bytes are the rest of a head.
     await client.send(get("/whole"))
     assert await answered(client) == (200, b"/half:")
     assert not made.connection.at_boundary
@@ -119,12 +119,12 @@ async def test_an_idle_connection_ends_that_has_never_had_a_request(made: Desk) 
 
 @at_a_desk
 async def test_an_exception_of_aiohttp_s_is_an_answer(made: Desk, client: RawClient) -> None:
-    # Desk reads the body with aiohttp's method, which raises this.
+    # The handler reads the body with aiohttp's method, which raises this.
     await client.send(request("POST", "/x", b"a" * ((1 << 20) + 1)))
     assert (await client.head())[0] == 413
     assert made.begun == ["/x"]
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    while not holds():  # noqa: ASYNC110 - nobody tells
+    while not holds():  # noqa: ASYNC110 - no event
         await asyncio.sleep(0.001)

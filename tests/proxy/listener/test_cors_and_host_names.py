@@ -1,4 +1,4 @@
-"""What a listener's rules say of a request's method and headers."""
+"""The effect of a listener's rules on a request's method and headers."""
 
 from collections.abc import Mapping
 
@@ -23,7 +23,7 @@ OWN = "127.0.0.1:8080"
 
 
 def judged(guard: BrowserGuard, method: str = "POST", **headers: str) -> Verdict | None:
-    """The verdict on a request with these headers, `_` for each `-`, to a loopback host unless one is given."""
+    """Return the verdict on a request with these headers, `_` for each `-`, to a loopback host unless one is given."""
     fields = {"Host": OWN, **{name.replace("_", "-"): value for name, value in headers.items()}}
     return guard.judge(method, CIMultiDictProxy(CIMultiDict(fields)))
 
@@ -144,7 +144,7 @@ def test_the_admin_listener_names_its_own_setting_and_no_origins() -> None:
         ("localhost", "http://localhost"),
         ("LocalHost:8080", "http://localhost:8080"),
         ("[::1]:8080", "http://[::1]:8080"),
-        ("llm.example.com", "https://llm.example.com"),  # TLS ended in front
+        ("llm.example.com", "https://llm.example.com"),  # TLS ended at a proxy
     ],
 )
 def test_a_page_of_the_listener_s_own_origin_passes_without_more(host: str, origin: str) -> None:
@@ -171,7 +171,7 @@ def test_a_browser_that_names_no_origin_is_refused_for_other_sites(site: str, me
         ("GET", {"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate"}),  # typed in
         ("GET", {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}),  # a link of a wiki
         ("GET", {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "no-cors"}),
-        ("POST", {"Sec-Fetch-Mode": "cors"}),  # fetch of Node
+        ("POST", {"Sec-Fetch-Mode": "cors"}),  # fetch() of Node
         ("POST", {}),
         ("OPTIONS", {"Access-Control-Request-Method": "POST"}),  # no Origin, so no browser
     ],
@@ -245,5 +245,5 @@ def test_a_browser_may_show_a_page_where_the_time_went_if_that_is_told(origins: 
     assert "timing-allow-origin" not in headers_of(judged(guard, "OPTIONS", **preflight))
     guard.exchange((), origins)
     assert "timing-allow-origin" not in headers_of(judged(guard, origin="https://app.example.com"))
-    # Without origins of pages nothing is for browsers.
+    # Without configured origins of pages, no response is for browsers.
     assert judged(BrowserGuard("127.0.0.1", (), (), timing=True)) is None

@@ -1,4 +1,5 @@
-"""What is read of a plain head is what aiohttp's parser reads, and everything else is left to it."""
+"""The fields read from a plain head equal the fields that aiohttp's parser reads. Every other head is left to that
+parser."""
 
 import pytest
 from hypothesis import example, given
@@ -46,7 +47,7 @@ CLIENTS = {
 
 
 def agree(data: bytes) -> PlainHead | None:
-    """Return the head that is read; where it is one, aiohttp's parser has to read the same request from its bytes."""
+    """Return the head that is read, if any; aiohttp's parser must then read the same request from its bytes."""
     head = read_plain_head(data)
     if head is None:
         return None

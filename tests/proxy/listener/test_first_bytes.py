@@ -1,4 +1,4 @@
-"""When a connection's first bytes come, as its protocol sees it."""
+"""The time of a connection's first bytes, as its protocol sees it."""
 
 import asyncio
 
@@ -12,12 +12,12 @@ from tests.proxy.kit.raw_client import connected
 
 
 async def unasked(http: web.BaseRequest) -> web.StreamResponse:
-    """No whole request ever comes."""
+    """Fail: no complete request arrives."""
     raise AssertionError(http)
 
 
 class Early(PublicHandler):
-    """Gets a piece of a head in the moment of the connection, before anybody waits for a request."""
+    """A handler that gets a part of a head during `connection_made`, before it waits for a request."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)

@@ -1,4 +1,5 @@
-"""Clients that say that they have said all: who waits gets the answer, who is gone keeps no vendor busy."""
+"""Clients that close their sending half: a waiting client gets the response, and a client that is gone keeps no
+vendor busy."""
 
 import asyncio
 
@@ -19,7 +20,7 @@ LATE_STREAM: Script = (START, Delay(0.3), Send(chunk(b"".join(FRAMES[1:])) + LAS
 
 
 async def asked(made: Rig, client: RawClient, stream: bool) -> None:
-    """Ask, end this half of the connection, and wait until the vendor has the request."""
+    """Send a request, close the sending half of the connection, and wait until the vendor has the request."""
     await client.send(request("POST", "/v1/completions", ask("v/m", stream=stream), AUTH))
     client.writer.write_eof()
     await made.vendor.received(1)
@@ -66,7 +67,7 @@ async def test_who_closes_the_other_half_too_is_gone(script: Script, later: floa
             await asyncio.sleep(later)
         async with asyncio.timeout(20):
             (record,) = await made.finished(1)
-            while made.vendor.open_connections:  # noqa: ASYNC110 - a vendor tells no one
+            while made.vendor.open_connections:  # noqa: ASYNC110 - no event
                 await asyncio.sleep(0.01)
         assert record.outcome == "client_gone"
 

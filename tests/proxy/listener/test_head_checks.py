@@ -1,4 +1,4 @@
-"""What another server might read differently is refused, and nothing behind it is taken for a request."""
+"""A request that another server might read differently is refused, and no bytes after it are read as a request."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -21,7 +21,7 @@ NEXT = b"GET /next HTTP/1.1\r\nHost: x\r\n\r\n"
 
 @dataclass(slots=True)
 class Reader:
-    """A handler that keeps what it was asked."""
+    """A handler that stores its requests."""
 
     port: int = 0
     started: bool = False
@@ -48,7 +48,7 @@ async def reader() -> AsyncIterator[Reader]:
 
 
 async def sent(client: RawClient, data: bytes, step: int) -> None:
-    """Send bytes so many at a time."""
+    """Send bytes in parts of `step` bytes."""
     for start in range(0, len(data), step):
         await client.send(data[start : start + step])
         await asyncio.sleep(0)
@@ -75,7 +75,7 @@ async def test_an_ambiguous_request_is_refused_and_nothing_behind_it_is_read(rea
 @looped("data", REFUSED.values(), ids=REFUSED.keys())
 async def test_an_ambiguous_request_in_pieces_ends_its_connection_just_so(reader: Reader, data: bytes) -> None:
     async with connected(reader.port) as client:
-        # Who goes on sending after the answer may find the connection reset before it has read it.
+        # A client that continues to send after the response may find the connection reset before it has read it.
         with suppress(ConnectionError):
             await sent(client, data + NEXT + NEXT, 7)
             await client.closed()
@@ -132,7 +132,7 @@ async def test_a_body_that_turns_out_to_be_no_http_is_not_waited_for(reader: Rea
     async with connected(reader.port) as client:
         head, _, body = REFUSED[name].partition(b"\r\n\r\n")
         await client.send(head + b"\r\n\r\n")
-        while not reader.started:  # noqa: ASYNC110 - it tells no one
+        while not reader.started:  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.005)
         await client.send(body)
         assert (await client.answer()).status == 400

@@ -1,4 +1,4 @@
-"""The answers of the health paths."""
+"""The responses of the health paths."""
 
 from proxy.listener.health_endpoints import health_response
 from tests.support.looped import looped

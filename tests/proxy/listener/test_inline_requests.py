@@ -1,5 +1,5 @@
-"""Requests that came whole are answered within the callback that brought them, all others in aiohttp's way, and a
-client cannot tell which."""
+"""Requests that arrived completely are answered within the callback that delivered them, all others in aiohttp's way,
+and a client cannot see the difference."""
 
 import asyncio
 import gc
@@ -80,7 +80,7 @@ async def test_requests_that_come_during_an_answer_are_answered_in_order(made: D
 
 @at_a_desk
 async def test_a_request_that_an_answer_cuts_is_read_as_one(made: Desk) -> None:
-    """Its first bytes come with the request before, the next during that one's answer, the rest after."""
+    """Its first bytes arrive with the request before, the next during that request's response, the rest after it."""
     following = request("POST", "/next", b"body")
     end = len(following)
     for first in range(0, end, 9):
@@ -105,7 +105,7 @@ async def test_what_is_kept_of_a_client_that_sends_on_is_bounded_and_answered(ma
     client.writer.write(many)
     for _ in range(50):
         await asyncio.sleep(0.005)
-        # One read of the loop may come on top.
+        # One read of the event loop may be added.
         assert len(made.connection._ahead) <= MAX_AHEAD + 262_144
     assert made.connection._buffer_paused
     assert made.begun == ["/wait"]
@@ -240,7 +240,7 @@ async def test_a_base_exception_costs_its_connection_only(made: Desk, caplog: py
 
 
 class Stubborn(Desk):
-    """A Desk that answers although it was cancelled."""
+    """A handler that responds although it was cancelled."""
 
     @override
     async def __call__(self, http: web.BaseRequest) -> web.StreamResponse:
@@ -275,7 +275,7 @@ async def test_connection_close_is_kept_and_what_follows_is_not_read(made: Desk,
 
 
 def kept() -> list[object]:
-    """Return the requests, and the tasks that answer them, that there are."""
+    """Return the existing requests, and the existing tasks that answer them."""
     return [each for each in gc.get_objects() if type(each) is EagerTask or isinstance(each, web.BaseRequest)]
 
 
@@ -286,7 +286,7 @@ async def test_an_answered_request_leaves_nothing_that_only_the_collector_frees(
         await answered(client)
     gc.collect()
     gc.disable()
-    others = kept()  # by whatever ran in this process before
+    others = kept()  # by earlier code of this process
     try:
         for _ in range(20):
             await client.send(get("/plain"))

@@ -1,4 +1,4 @@
-"""What a connection leaves behind. Never what was said on it."""
+"""Objects that a connection leaves behind, which never include its data."""
 
 import asyncio
 import gc
@@ -9,7 +9,7 @@ from tests.proxy.kit.raw_client import request
 
 
 def asks_and_leaves(port: int) -> None:
-    """One request on a connection that asyncio has no part in on this side."""
+    """Send one request on a connection in which asyncio takes no part on this side."""
     with socket.create_connection(("127.0.0.1", port)) as client:
         client.sendall(request("POST", "/", b"x", {"Connection": "close"}))
         while client.recv(65536):
@@ -17,7 +17,7 @@ def asks_and_leaves(port: int) -> None:
 
 
 def transports() -> int:
-    """How many of asyncio's connections there are."""
+    """Return the number of asyncio's connections."""
     return sum(type(each).__name__ == "_SelectorSocketTransport" for each in gc.get_objects())
 
 
@@ -30,7 +30,7 @@ async def test_a_connection_that_has_ended_leaves_nothing_for_the_collector() ->
             for _ in range(20):
                 await asyncio.to_thread(asks_and_leaves, port)
             async with asyncio.timeout(30.0):
-                while transports() > before:  # noqa: ASYNC110 - no one tells of it
+                while transports() > before:  # noqa: ASYNC110 - no event
                     await asyncio.sleep(0.01)
         finally:
             gc.enable()

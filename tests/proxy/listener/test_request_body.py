@@ -1,4 +1,4 @@
-"""Bodies of requests over real sockets: whole, too large, compressed, late, and announced by `Expect`."""
+"""Request bodies over real sockets: complete, too large, compressed, late, and announced by `Expect`."""
 
 import asyncio
 import gzip

@@ -1,4 +1,5 @@
-"""Answers in pieces: their bytes for each version of HTTP, the reader that does not read, and the one that has left."""
+"""Responses in chunks: their bytes for each version of HTTP, a client that does not read, and a client that has
+disconnected."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -18,7 +19,7 @@ Work = Callable[[StreamedResponse], Awaitable[None]]
 def streaming(
     work: Work, headers: Mapping[str, str] = KIND
 ) -> Callable[[web.BaseRequest], Awaitable[StreamedResponse]]:
-    """A handler whose answer is written by `work`."""
+    """Return a handler whose response is written by `work`."""
 
     async def handle(http: web.BaseRequest) -> StreamedResponse:
         response = StreamedResponse(headers)

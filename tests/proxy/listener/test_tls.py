@@ -1,4 +1,5 @@
-"""The public listener behind TLS: what a table may name, and certificates exchanged while connections stand."""
+"""The public listener with TLS: the settings of a configuration, and certificates that are exchanged while
+connections are open."""
 
 import asyncio
 import datetime
@@ -57,7 +58,7 @@ def authority(tmp_path: Path) -> Authority:
 
 @asynccontextmanager
 async def up(text: str, folder: Path) -> AsyncIterator[WholeGateway]:
-    """The gateway behind TLS."""
+    """Run the gateway with TLS."""
     async with up_on(text + TLS, folder, listen=ANY) as app:
         yield app
 
@@ -83,7 +84,7 @@ def shown(client: RawClient) -> bytes:
 
 
 def certificate(folder: Path) -> bytes:
-    """The certificate beside the table, in the same form."""
+    """Write the certificate beside the config file, in the same form."""
     return ssl.PEM_cert_to_DER_cert((folder / "cert.pem").read_text())
 
 
@@ -148,7 +149,7 @@ async def test_a_client_that_does_not_read_holds_its_writer_up_as_soon_as_a_plai
         assert transport.get_write_buffer_limits()[1] == 64 * 1024
 
 
-# Exchanged while it runs ---------------------------------------------------------------------------------------------
+# Exchanged while the gateway runs -------------------------------------------------------------------------------------
 
 
 async def test_a_reload_shows_new_connections_the_new_certificate_alone(authority: Authority, tmp_path: Path) -> None:
@@ -231,11 +232,11 @@ async def test_whoever_is_connected_when_the_listener_closes_shakes_hands_and_is
         assert await asyncio.to_thread(silent.recv, 1) == b""
 
 
-# What a table may name -----------------------------------------------------------------------------------------------
+# Valid settings -------------------------------------------------------------------------------------------------------
 
 
 def refused(folder: Path) -> list[str]:
-    """What is wrong with the table beside these files, from its line on."""
+    """Return the error of the configuration with these files, from its line number on."""
     path = folder / "t.yaml"
     path.write_text(MOCK + TLS)
     with pytest.raises(ConfigError) as caught:
@@ -347,7 +348,7 @@ async def test_the_program_tells_its_address_and_a_hangup_takes_new_files(author
 
 
 def resident(process: int) -> int:
-    """KiB of memory that a process has (proc(5))."""
+    """Return the resident memory of a process in KiB (proc(5))."""
     status = Path(f"/proc/{process}/status").read_text()
     return int(status.partition("VmRSS:")[2].split()[0])
 

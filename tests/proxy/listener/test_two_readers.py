@@ -1,5 +1,5 @@
-"""However requests and their bytes are cut, a client gets the same answers whether plain heads are read here or all by
-aiohttp, and the handler the same requests."""
+"""However requests and their bytes are split, a client gets the same responses whether plain heads are read here or
+all heads by aiohttp, and the handler gets the same requests."""
 
 import asyncio
 import re
@@ -30,7 +30,7 @@ LAST = request("GET", "/last", headers={"Connection": "close"})
 
 
 class Noting:
-    """Notes what it was asked, and answers in each way that handlers have."""
+    """A handler that notes its requests, and responds in each way that handlers have."""
 
     def __init__(self) -> None:
         self.asked: list[object] = []
@@ -69,7 +69,7 @@ FIELDS: tuple[dict[str, str], ...] = (
 
 @st.composite
 def conversations(draw: st.DrawFn) -> list[bytes]:
-    """Pieces of requests, of which the last one ends its connection."""
+    """Yield sequences of requests, of which the last one ends its connection."""
     data, ends = b"", [0]
     for _ in range(draw(st.integers(1, 4))):
         form = draw(st.sampled_from(["plain", "plain", "plain", "chunked", "1.0", "corpus", "head"]))
@@ -94,7 +94,7 @@ def conversations(draw: st.DrawFn) -> list[bytes]:
 
 
 class Wire(asyncio.Transport):
-    """A connection to a client without a socket: what is read together is then the test's to say."""
+    """A connection to a client without a socket: the test decides which bytes are read together."""
 
     def __init__(self, protocol: asyncio.Protocol) -> None:
         super().__init__({"peername": ("127.0.0.1", 5)})
@@ -117,20 +117,20 @@ class Wire(asyncio.Transport):
         self.close()
 
     def pause_reading(self) -> None:
-        """Nothing is read unless it is given."""
+        """Do nothing: the test delivers the data."""
 
     def resume_reading(self) -> None:
-        """Nothing is read unless it is given."""
+        """Do nothing: the test delivers the data."""
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """All is written at once."""
+        """Do nothing: every write is complete at once."""
 
     def get_write_buffer_size(self) -> int:
         return 0
 
 
 async def converse(pieces: list[bytes]) -> tuple[bytes, list[object], bool]:
-    """What the client got, what the handler was asked, and whether the connection was closed."""
+    """Return the client's bytes, the handler's requests, and whether the connection was closed."""
     noting = Noting()
     server = PublicServer(noting, 100_000, surface_envelope)
     protocol = server()

@@ -1,4 +1,4 @@
-"""Checks in processes of their own: real processes, ended when they cost too much, replaced, and shared by teams."""
+"""Checks in worker processes: real processes, ended when they cost too much, replaced, and shared by teams."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""The program that checks answers, over a real socket to a real process."""
+"""The program that checks responses, over a real socket to a real process."""
 
 import os
 import signal
@@ -40,7 +40,7 @@ class Checker:
         self.link.sendall(check_request(check, text))
         try:
             head = self.frames.read(RESPONSE_HEAD)
-        except ConnectionResetError:  # it ended before it had read all
+        except ConnectionResetError:  # the process ended before it had read everything
             return None
         if not head:
             return None

@@ -1,4 +1,4 @@
-"""Processes of this program beside this one: started with a socket, and ended with it."""
+"""Child processes of this program: started with a socket, and ended with it."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ async def test_a_child_that_cannot_be_started_leaves_nothing_open(monkeypatch: p
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(OSError, match="No such file"):
         await start_child("proxy.off_loop.answer_check_process")
-    assert len(os.listdir("/proc/self/fd")) <= before + 2  # the loop's own watcher may come in between
+    assert len(os.listdir("/proc/self/fd")) <= before + 2  # the event loop's own child watcher may come in between
 
 
 @pytest.mark.smoke
@@ -40,11 +40,11 @@ async def test_a_child_that_ends_by_itself_keeps_its_status(caplog: pytest.LogCa
         os.kill(child.process.pid, signal.SIGTERM)
         assert await child.reader.read() == b""
         assert await end_child(child) == -signal.SIGTERM
-    assert caplog.messages == []  # asyncio would say that it knows no such process
+    assert caplog.messages == []  # asyncio would report that it does not know the process
 
 
 async def test_a_child_is_killed_where_it_does_not_end_with_its_socket(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child_process, "BY_ITSELF", 0.01)
+    monkeypatch.setattr(child_process, "END_TIMEOUT", 0.01)
     busy = await start_child("proxy.off_loop.answer_check_process", output=DEVNULL)
     assert await end_child(busy) == -signal.SIGKILL
     stopped = await start_child("proxy.off_loop.answer_check_process", output=DEVNULL)

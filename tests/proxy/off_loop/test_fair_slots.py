@@ -1,4 +1,4 @@
-"""Slots that owners share, in virtual time: each waits for one turn of each other owner at most."""
+"""Slots that owners share, in virtual time: each waits for at most one run of each other owner."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from tests.proxy.kit.virtual_time import in_virtual_time, run
 
 
 class Runs:
-    """What ran when, on slots."""
+    """The runs on slots, with their times."""
 
     def __init__(self, most: int) -> None:
         self.slots = FairSlots(most)
@@ -31,7 +31,7 @@ class Runs:
                 self.holding.remove(owner)
 
     async def all(self, works: list[tuple[str, float]]) -> float:
-        """Begin all in order, and give the time that they took."""
+        """Begin all in order, and return the time that they took."""
         began = asyncio.get_running_loop().time()
         async with asyncio.TaskGroup() as group:
             for owner, seconds in works:

@@ -1,4 +1,4 @@
-"""Reading requests in threads: the loop goes on, and owners take turns."""
+"""Requests are read in threads: the event loop continues, and owners take turns."""
 
 import asyncio
 import os

@@ -1,4 +1,5 @@
-"""Who is refused at the door, and why: each lid at its edge, the curve of the lag, counts that come back to zero."""
+"""The requests that admission refuses, and why: each limit at its boundary, the curve of the lag, and counts that
+return to zero."""
 
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ ROOMY = AdmissionLimits(requests=20, streams=2, body_bytes=1000)
 
 @dataclass
 class Gauge:
-    """A lag, a line and a memory that say what a test wants."""
+    """A lag, a queue and a memory whose values a test sets."""
 
     steady: float = 0.0
     too_long: bool = False
@@ -25,12 +26,12 @@ class Gauge:
     drawn: float = 0.0
 
     def draw(self) -> float:
-        """The number drawn next."""
+        """Return the number set by the test."""
         return self.drawn
 
 
 def door(gauge: Gauge | None = None, limits: AdmissionLimits = SMALL) -> Admission:
-    """An admission under small limits."""
+    """Return an admission with small limits."""
     gauge = gauge or Gauge()
     return Admission(limits, RULES, gauge, gauge, gauge, gauge.draw)
 
@@ -118,7 +119,7 @@ def test_a_whole_body_that_does_not_fit_is_refused_and_its_request_not_counted()
 
 
 def of(admission: Admission, tenant: str) -> Admitted:
-    """A tenant's request whose body is still to come."""
+    """Return a tenant's request whose body has not arrived."""
     admitted = admission.expect()
     assert admitted.assign(tenant) is None
     return admitted

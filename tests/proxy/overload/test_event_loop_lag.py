@@ -109,7 +109,7 @@ def test_a_stall_is_told_once_and_the_next_one_again() -> None:
 
 
 class Lines(logging.Handler):
-    """What was logged, and an event for the thread that waits for it."""
+    """The logged lines, and an event for the thread that waits for them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -117,14 +117,14 @@ class Lines(logging.Handler):
         self.came = threading.Event()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """See Handler."""
+        """Store the line and set the event."""
         self.lines.append(record.getMessage())
         self.came.set()
 
 
 @pytest.fixture
 def log() -> Iterator[tuple[logging.Logger, Lines]]:
-    """A logger with its lines."""
+    """Return a logger with its lines."""
     logger, lines = logging.getLogger("tests.watchdog"), Lines()
     logger.addHandler(lines)
     logger.propagate = False
@@ -133,7 +133,7 @@ def log() -> Iterator[tuple[logging.Logger, Lines]]:
 
 
 def stand_still(lines: Lines, password: str) -> bool:
-    """Block the loop until the watchdog spoke; whether it did."""
+    """Block the event loop until the watchdog logged; return whether it did."""
     assert password
     return lines.came.wait(30)
 
@@ -150,7 +150,7 @@ async def test_f69_a_loop_that_stands_still_is_told_once_with_its_stack_and_with
         lines.came.clear()
         assert not lines.came.wait(10 * SCALED.stall), "told twice"
         due = lag.due
-        while lag.due == due:  # noqa: ASYNC110 - a tick tells no one
+        while lag.due == due:  # noqa: ASYNC110 - no event
             await asyncio.sleep(0)
         assert stand_still(lines, "hunter2")
     ticking.cancel()

@@ -1,5 +1,5 @@
-"""However a client's bytes are cut, and whenever requests are refused before they are parsed, each request gets its own
-answer, in order, and nothing within a body is taken for a request."""
+"""However a client's bytes are split, and whenever requests are refused before they are parsed, each request gets its
+own response, in order, and no bytes within a body are read as a request."""
 
 import asyncio
 import random
@@ -28,7 +28,7 @@ Found = tuple[bytes, int, bytes]
 
 @dataclass
 class ChanceRefusal:
-    """Refuses by chance, before parsing, and answers with the path that it read."""
+    """A policy that refuses at random before parsing; the refusal contains the path that it read."""
 
     chance: random.Random
     admission: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(sheds=False))
@@ -36,7 +36,7 @@ class ChanceRefusal:
     refused: int = 0
 
     def shed(self, sheds: bool) -> None:
-        """Begin or end a time in which all bytes pass here."""
+        """Begin or end a period in which all bytes pass here."""
         self.admission.sheds = sheds
 
     def read(self, data: bytes) -> Found | None:
@@ -53,11 +53,11 @@ class ChanceRefusal:
         return cast(Admitted, SimpleNamespace(end=int))
 
     def look(self) -> None:
-        """Nothing is reported."""
+        """Report nothing."""
 
 
 class Shop:
-    """Answers with the path; on `/wait...` after it has read the body, and after `opened`."""
+    """A handler that responds with the path; on `/wait...` after it has read the body and `opened` is set."""
 
     def __init__(self) -> None:
         self.opened = asyncio.Event()
@@ -76,7 +76,7 @@ BODIES = (b"", b"{}", INNER, INNER + b"x", b"x" + INNER, INNER * 2)
 
 @st.composite
 def conversations(draw: st.DrawFn) -> tuple[list[str], list[bytes | str]]:
-    """The paths of requests, and what happens: pieces of their bytes, and words for the rest."""
+    """Yield the paths of requests, and the steps: parts of their bytes, and words for everything else."""
     paths, data, ends = [], b"", [0]
     for number in range(draw(st.integers(1, 6))):
         paths.append(f"/{draw(st.sampled_from(['a', 'a', 'wait']))}/{number}")
@@ -84,7 +84,7 @@ def conversations(draw: st.DrawFn) -> tuple[list[str], list[bytes | str]]:
         method = draw(st.sampled_from(["POST", "POST", "POST", "GET"]))
         body = draw(st.sampled_from(BODIES))
         if form == "hidden":
-            # What looks like a request's first line is a field of this one.
+            # A line that looks like a request's first line is a header field of this request.
             data += f"{method} {paths[-1]} HTTP/1.1\r\nA: ".encode()
             ends.append(len(data))
             data += request("POST", "/hidden", body)
@@ -113,7 +113,7 @@ def runner(request: pytest.FixtureRequest) -> Iterator[asyncio.Runner]:
 
 
 async def answers(client: RawClient, count: int) -> list[str]:
-    """The bodies of so many answers."""
+    """Return the bodies of `count` responses."""
     bodies = []
     for _ in range(count):
         _, headers = await client.head()
@@ -122,7 +122,7 @@ async def answers(client: RawClient, count: int) -> list[str]:
 
 
 async def converse(happens: list[bytes | str], count: int, seed: int) -> tuple[list[str], int]:
-    """The answers' bodies, and how many were refused before parsing."""
+    """Return the responses' bodies, and how many were refused before parsing."""
     early, shop = ChanceRefusal(random.Random(seed)), Shop()
     guard = cast(BrowserGuard, SimpleNamespace(judge=lambda method, headers: None, rules=object()))
     malformed = cast(MalformedRequests, SimpleNamespace(count=int, look=lambda: None))

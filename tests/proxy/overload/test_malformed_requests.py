@@ -1,4 +1,4 @@
-"""What is no HTTP request is refused, counted and told of, and says nothing of itself."""
+"""Bytes that are not an HTTP request are refused, counted and logged, and the log contains none of them."""
 
 import ssl
 from collections.abc import Mapping

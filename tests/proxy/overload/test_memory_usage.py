@@ -1,4 +1,5 @@
-"""The meter over files as the kernel writes them: both versions, groups within groups, and what is no limit."""
+"""The memory meter over files as the kernel writes them: both versions, groups within groups, and values that are not
+a limit."""
 
 import asyncio
 from pathlib import Path
@@ -15,11 +16,11 @@ VERSIONS = pytest.mark.parametrize("names", [V1, V2], ids=["v1", "v2"])
 
 
 def group(folder: Path, names: CgroupFiles, limit: str, usage: int, inactive: int = 0) -> Group:
-    """A control group with its three files."""
+    """Create a control group with its three files."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / names.limit).write_text(limit)
     (folder / names.usage).write_text(f"{usage}\n")
-    # The name of the other version stands in both, with another meaning in version 1.
+    # The name of the other version is in both files, with another meaning in version 1.
     stat = f"anon 5\n{names.reclaimable} {inactive}\nactive_file 7\nnot_{names.reclaimable} 9\n"
     (folder / "memory.stat").write_text(stat)
     return Group(folder, names)

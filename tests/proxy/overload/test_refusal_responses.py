@@ -1,4 +1,4 @@
-"""Refusals of an overloaded gateway: their bytes, and over real sockets what the client, log and metrics get."""
+"""Refusals of an overloaded gateway: their bytes, and the client, the log and the metrics over real sockets."""
 
 import asyncio
 import re
@@ -33,7 +33,7 @@ POSTS = [(surface, surface.endpoints[0].path) for surface in SURFACES]
 
 @pytest.fixture
 async def full() -> AsyncIterator[Rig]:
-    """A gateway that refuses everything but health."""
+    """Run a gateway that refuses every request except health checks."""
     async with rig() as served:
         served.memory.share = 0.99
         yield served
@@ -184,7 +184,7 @@ async def test_a_client_that_is_still_uploading_20_mb_reads_its_refusal(full: Ri
         assert (answer.code, answer.headers["connection"], answer.whole) == ("overloaded", "close", True)
         uploading.cancel()
         await asyncio.gather(uploading, return_exceptions=True)
-        with suppress(ConnectionResetError):  # bytes that were on their way when the gateway closed
+        with suppress(ConnectionResetError):  # bytes that were in flight when the gateway closed
             assert await client.closed() == b""
     assert full.gateway.in_flight == 0
 
@@ -267,5 +267,5 @@ def test_an_envelope_is_made_once() -> None:
 
     for _ in range(3):
         for reason in OverloadReason:
-            refusals.get(Counting(), reason)  # type: ignore[arg-type]  # all of a surface that is asked
+            refusals.get(Counting(), reason)  # type: ignore[arg-type]  # the only part of a surface that is used
     assert len(made) == len(OverloadReason)

@@ -1,4 +1,4 @@
-"""What may be refused before it is parsed, and that the ordinary way reads and answers the same bytes the same."""
+"""Requests that may be refused before they are parsed; the normal path reads and answers the same bytes equally."""
 
 from collections.abc import Mapping
 from unittest import mock
@@ -35,7 +35,7 @@ SOUND = {"Host": "localhost", "Content-Length": "2"}
 
 
 def told(path: str = "/v1/completions", more: Mapping[str, str] | None = None, body: bytes = b"{}") -> bytes:
-    """A request's bytes."""
+    """Return a request's bytes."""
     fields = "".join(f"{name}: {value}\r\n" for name, value in {**SOUND, **(more or {})}.items())
     return f"POST {path} HTTP/1.1\r\n{fields}\r\n".encode("latin-1") + body
 
@@ -57,7 +57,7 @@ def test_every_path_without_a_variable_that_takes_a_request_is_known_with_its_su
         {"connection": "Keep-Alive"},
         {"x-stainless-lang": "python", "Cookie": "a=b", "accept-encoding": "gzip", "empty": ""},
         {"Content-Encoding": "gzip", "TE": "trailers", "Keep-Alive": "timeout=5", "x-real-ip": "::1"},
-        {"Sec-Fetch-Mode": "cors"},  # fetch of Node 20
+        {"Sec-Fetch-Mode": "cors"},  # fetch() of Node 20
     ],
 )
 def test_what_clients_send_is_read(more: Mapping[str, str]) -> None:
@@ -179,7 +179,7 @@ def test_no_more_is_read_than_the_parser_reads(fields: list[tuple[str, str, str]
 def made(
     gauge: Gauge | None = None, limits: AdmissionLimits | None = None
 ) -> tuple[EarlyRefusal, list[tuple[str, int, OverloadReason, int]]]:
-    """A door under the pressure that a gauge says, and what it tells."""
+    """Return an early refusal under the pressure that a gauge reports, and the list of its reports."""
     gauge = gauge or Gauge(share=1.0)
     line = StartQueue(StartQueueRules(), mock.Mock(), lambda: 0.0)
     admission = Admission(limits or AdmissionLimits(), ShedRules(), gauge, line, gauge, gauge.draw)

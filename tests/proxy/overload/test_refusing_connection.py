@@ -1,4 +1,5 @@
-"""The door over real sockets: where it answers, that its answers are the ordinary ones, and what is told of them."""
+"""Early refusal over real sockets: when it responds, that its responses equal the normal ones, and how they are
+reported."""
 
 import asyncio
 import re
@@ -33,7 +34,7 @@ async def full() -> AsyncIterator[Rig]:
 
 
 async def bytes_of(client: RawClient, data: bytes) -> bytes:
-    """The answer to these bytes, without what is another one each time."""
+    """Return the response to these bytes, without the parts that differ each time."""
     await client.send(data)
     head = await client.reader.readuntil(b"\r\n\r\n")
     found = re.search(rb"Content-Length: (\d+)", head)
@@ -54,7 +55,7 @@ async def test_the_ordinary_way_answers_the_same(full: Rig, path: str, case: Cal
     async with connected(full.port) as client:
         refused = await bytes_of(client, data)
         assert (at_the_door(full), len(full.records)) == (1, 1)
-        # In two pieces it is nothing for the door.
+        # Early refusal does not handle a request in two parts.
         await client.send(data[:20])
         await asyncio.sleep(0.01)
         assert await bytes_of(client, data[20:]) == refused
@@ -76,7 +77,7 @@ async def test_a_connection_is_kept_and_serves_when_there_is_room_again(full: Ri
         full.memory.share = 0.99
         await client.send(POST)
         assert (await client.answer()).status == 503
-    # The last one may have come before the connection was seen to be at rest again.
+    # The last request may have arrived before the connection was seen to be idle again.
     assert at_the_door(full) in (5, 6)
     assert at_the_door(full) + len(full.records) == 8
 
@@ -89,7 +90,7 @@ async def test_a_connection_that_was_there_before_is_refused_at_the_door_too() -
             await client.send(POST)
             assert (await client.answer()).status == 200
             served.memory.share = 0.99
-            # The first one makes the door be asked.
+            # Early refusal is tried only after the first request.
             for ordinary, door in ((2, 0), (2, 1), (2, 2)):
                 await client.send(POST)
                 assert (await client.answer()).status == 503
@@ -104,7 +105,7 @@ async def test_bytes_that_the_parser_kept_make_the_next_ones_a_part_of_them() ->
             assert (await client.answer()).status == 200
             served.memory.share = 0.99
             assert (await served.post("/v1/completions", ask())).status == 503
-            # To whoever knows what came before, this is the rest of a health check.
+            # After the first part, these bytes are the rest of a health check.
             await client.send(POST)
             assert (await client.answer()).status == 200
         assert at_the_door(served) == 0
@@ -119,7 +120,7 @@ async def test_after_half_a_request_the_other_half_is_no_request_of_its_own(full
         await client.send(POST)
         answer = (await client.reader.readuntil(b"\r\n\r\n")).split(b" ", 2)
         assert answer[:2] == [b"HTTP/1.1", b"503"] or answer[0].endswith(b"HTTP/1.1")
-    # The body's bytes were no request; the one behind them was.
+    # The body's bytes were no request; the request after them was.
     assert at_the_door(full) == 1
 
 
@@ -206,7 +207,7 @@ async def test_places_of_those_who_were_let_in_are_given_back_when_they_leave() 
         go.set()
         served.vendor.default = OK
         async with asyncio.timeout(30):
-            while (await served.post("/v1/completions", ask())).status != 200:  # noqa: ASYNC110 - nobody tells
+            while (await served.post("/v1/completions", ask())).status != 200:  # noqa: ASYNC110 - no event
                 await asyncio.sleep(0.01)
 
 

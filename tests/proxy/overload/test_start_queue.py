@@ -1,4 +1,5 @@
-"""The queue in turns that a test takes: who starts when, how long it may be, and when nobody has to wait in it."""
+"""The queue in event loop iterations that a test drives: which request starts when, how long the queue may be, and
+when no request has to wait in it."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,13 +13,13 @@ from tests.proxy.kit.virtual_time import in_virtual_time
 from tests.support.looped import looped
 
 RULES = StartQueueRules(2, 2, least_length=4, crowd=0, longest_wait=0.3, least_rate=1e7)
-"""Without a limit of the rate."""
+"""Rules without a limit of the rate."""
 
 LIMITED = replace(RULES, least_rate=1.0)
 
 
 class Turns:
-    """A loop's turns, clock and CPU time as a test says they are."""
+    """An event loop's iterations, clock and CPU time, as a test sets them."""
 
     def __init__(self, rules: StartQueueRules = RULES) -> None:
         self.now = self.spent = 0.0
@@ -48,7 +49,7 @@ class Turns:
         self.begun.append(number)
 
     async def turn(self) -> None:
-        """A turn of a microsecond, in which all is called that wanted to be called until now."""
+        """Run an iteration of one microsecond, with all calls that were scheduled before it."""
         self.now += 1e-6
         due = [call for when, call in self.later if when <= self.now]
         self.later = [each for each in self.later if each[0] > self.now]
@@ -61,7 +62,7 @@ class Turns:
         return self.line.too_long
 
     async def pass_time(self, seconds: float) -> None:
-        """Let time pass, with a turn whenever something wants to be called."""
+        """Let time pass, with an iteration whenever a call is due."""
         until = self.now + seconds
         while self.wanted or min((when for when, _ in self.later), default=until) < until:
             if not self.wanted:
@@ -75,12 +76,12 @@ class Turns:
             task.cancel()
 
     async def settle(self) -> None:
-        """Let everybody do what they can."""
+        """Let all tasks run until they wait."""
         for _ in range(3):
             await asyncio.sleep(0)
 
     def tick(self, after: float = 0.1, spent: float = 0.1) -> None:
-        """A tick after so many seconds, of which the loop's thread had a core for that many."""
+        """Tick after `after` seconds, during which the loop's thread had a core for `spent` seconds."""
         self.now += after
         self.spent += spent
         self.line.tick()
@@ -207,11 +208,11 @@ async def test_under_overload_no_more_start_than_the_loop_can_serve() -> None:
     for _ in range(10):
         await turns.turn()
     before = len(turns.begun)
-    # 22 began in a tenth of a second, half of them at the cost of answers to come.
+    # 22 began in a tenth of a second, half of them at the cost of later responses.
     turns.tick()
     for _ in range(20):
         await turns.pass_time(0.01)
-    # And what was saved up before that, at most what two turns may start.
+    # In addition, the credit saved before that: at most the requests that two iterations may start.
     allowed = int(HEADROOM * 0.2 * 110)
     assert allowed <= len(turns.begun) - before <= allowed + 2 * LIMITED.per_turn
     assert turns.wanted == [], "the loop is left alone until the next one may start"

@@ -1,4 +1,4 @@
-"""The client's bytes are the other renderer's, and what it is sent is gathered once."""
+"""The client's bytes equal the other renderer's bytes, and the content sent to the client is gathered once."""
 
 from typing import cast
 
@@ -17,7 +17,7 @@ def guard(metrics: Metrics | None = None) -> OneGuard:
 
 
 class Plain:
-    """Renders runs of choice 0 at once, and everything as its text."""
+    """A renderer that renders runs of choice 0 at once, and everything as its text."""
 
     def completion(self, completion: Completion) -> bytes:
         return completion.choices[0].text.encode()
@@ -62,7 +62,7 @@ def test_after_a_fault_the_client_is_sent_all_and_nothing_more_is_gathered() -> 
 
 
 class Blank(Plain):
-    """Renders each run as a dash."""
+    """A renderer that renders each run as a dash."""
 
     def run(self, run: TextRun) -> bytes | None:
         return b"-"

@@ -1,4 +1,4 @@
-"""The table of fields has every field of an entry, and no other."""
+"""The list of fields has every field of an entry, and no other."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,5 @@
-"""The payload log's hook holds what is asked and shown of the requests that the log wants, and survives its faults."""
+"""The payload log's hook holds the request and the response of the requests that the log wants, and survives its
+faults."""
 
 from typing import cast
 
@@ -20,7 +21,7 @@ def held(record: RequestRecord, body: bytes) -> None:
 def hook_of(sink: PayloadSink, metrics: Metrics) -> RequestHook:
     hooks = TeamHooks()
     attach_payload_log(hooks, ObserverGuard(metrics.observer_failed), sink)
-    (hook,) = hooks["search"]
+    (hook,) = hooks["search", "openai"]
     return hook
 
 

@@ -1,4 +1,4 @@
-"""Requests are handed over without waiting, in bounded memory, and whatever happens to the writer is counted."""
+"""Requests are handed over without waiting, in bounded memory, and everything that happens to the writer is counted."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ from tests.proxy.tracing.kit.collector import Collector, collecting
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LAST", 60.0)
+    monkeypatch.setattr(module, "LAST_WRITES_TIMEOUT", 60.0)
 
 
 def place(file: Path, *redact: str) -> PayloadLogSettings:
@@ -72,7 +72,7 @@ async def test_an_entry_counts_all_calls_of_its_request_as_the_log_does(tmp_path
 async def test_what_takes_too_long_or_is_too_long_is_withheld_and_the_next_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "LONGEST", 1000)
+    monkeypatch.setattr(module, "MOST_CONTENT", 1000)
     async with opened_payload_log(place(tmp_path / "p", r"(a+)+$")) as log:
         hand_over(log, "slow", b'"' + b"a" * 60 + b'!"')
         hand_over(log, "long", b"x" * 1001)
@@ -120,7 +120,7 @@ async def test_what_has_no_room_in_memory_is_counted(tmp_path: Path, monkeypatch
     for _ in range(3):
         hand_over(log, "small", b"x")
     assert (log.counts.dropped, log.allowance.left) == (3, 98)
-    assert said == [f"entries of the payload log {tmp_path / 'p'} are dropped: {module.NO_ROOM}"]
+    assert said == [f"entries of the payload log {tmp_path / 'p'} are dropped: {module.NO_MEMORY}"]
 
 
 async def test_a_writer_that_cannot_start_costs_its_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +128,7 @@ async def test_a_writer_that_cannot_start_costs_its_entries(tmp_path: Path, monk
         raise OSError("no more processes")
 
     monkeypatch.setattr(module, "start_child", refused)
-    monkeypatch.setattr(module, "RESTART", 0.0)
+    monkeypatch.setattr(module, "RESTART_PAUSE", 0.0)
     async with opened_payload_log(place(tmp_path / "p")) as log:
         hand_over(log, "lost", b"{}")
     assert (log.counts.written, log.counts.dropped) == (0, 1)
@@ -159,7 +159,7 @@ def to_collector(url: str, *redact: str, timeout: str = "5s") -> PayloadLogSetti
 
 
 def sent_to(collector: Collector) -> list[Mapping[str, object]]:
-    """The entries that came to a collector."""
+    """Return the entries that a collector received."""
     scopes = [of for export in collector.logs for each in export.resource_logs for of in each.scope_logs]
     return [orjson.loads(record.body.string_value) for scope in scopes for record in scope.log_records]
 
@@ -202,7 +202,7 @@ async def test_a_collector_that_does_not_answer_holds_nobody_up_and_what_it_miss
             await log.drain()
         await log.end_process()
     assert (log.counts.written, log.counts.dropped, log.allowance.left) == (0, 150, module.MOST_HELD)
-    assert said[0] == f"entries of the payload log are dropped: {module.NO_ROOM}"
+    assert said[0] == f"entries of the payload log are dropped: {module.NO_MEMORY}"
 
 
 def test_a_secret_of_the_collector_is_in_no_repr() -> None:
@@ -231,7 +231,7 @@ async def test_only_the_named_models_and_routes_are_written(tmp_path: Path) -> N
 
 
 class Discard:
-    """An output that is not looked at."""
+    """An output whose content is not checked."""
 
     def write(self, data: memoryview, /) -> int:
         return len(data)

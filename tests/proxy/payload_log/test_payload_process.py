@@ -1,4 +1,4 @@
-"""The process writes each entry, answers with the error's number, and ends over one that takes too long."""
+"""The process writes each entry, returns the error's number, and ends if an entry takes too long."""
 
 import errno
 import os

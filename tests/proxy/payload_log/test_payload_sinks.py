@@ -1,4 +1,4 @@
-"""Where entries go, what stands for a collector's trouble, and how it is told."""
+"""The destinations of entries, how a collector's failure is represented, and how it is logged."""
 
 import errno
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""What the patterns match is nowhere in the result, whatever holds it, and the result has its bound."""
+"""Text that the patterns match is nowhere in the result, whatever contains it, and the result is bounded."""
 
 import json
 import re
@@ -38,7 +38,7 @@ VALUES = st.recursive(
         ),
         (b"not json: bob\\u0040example.com", f"not json: {REDACTED}"),
         (b'{"bob\\\\u0040example.com":1}', {REDACTED: 1}),
-        (b'{"a":"C:\\\\new"}', {"a": "C:\\new"}),  # nothing matches: as it was
+        (b'{"a":"C:\\\\new"}', {"a": "C:\\new"}),  # nothing matches: unchanged
         (b'{"a":"\\\\ud83d\\\\ude00 \\\\ud83d bob\\\\u0040example.com"}', {"a": f"\U0001f600 \ud83d {REDACTED}"}),
         (json.dumps({"a": "\\" * 2**10 + "u0040"}).encode(), {"a": TOO_DEEP}),
     ],

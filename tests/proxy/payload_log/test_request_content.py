@@ -1,11 +1,11 @@
-"""A stream is put together in bounded memory, and what was taken is given back."""
+"""A stream is joined in bounded memory, and the memory that was taken is given back."""
 
 import orjson
 import pytest
 
 from providers.completion import Chunk, TextRun, ToolCallDelta
 from proxy.payload_log.payload_entry import SLACK
-from proxy.payload_log.request_content import HOLDER, STEP, Allowance, LoggedContent
+from proxy.payload_log.request_content import ALLOWANCE_STEP, HOLDER_BYTES, Allowance, LoggedContent
 
 
 def content(left: int = 10**6, most: int = 1024) -> LoggedContent:
@@ -48,10 +48,10 @@ def test_of_a_long_stream_the_beginning_is_kept_and_the_texts_that_go_on_are_nam
     made.add_chunk(Chunk(0, tool_calls=(ToolCallDelta(0, "id", "f", "{}"),)))
     (choice,) = streamed(made)
     assert (len(str(choice["text"])), choice["clipped"]) == (1024 + SLACK - 1, ["text", 0])
-    assert made.held <= 7 + 1024 + SLACK + 2 * HOLDER + STEP
+    assert made.held <= 7 + 1024 + SLACK + 2 * HOLDER_BYTES + ALLOWANCE_STEP
 
 
-@pytest.mark.parametrize("left", [7, 7 + STEP])
+@pytest.mark.parametrize("left", [7, 7 + ALLOWANCE_STEP])
 def test_without_room_a_stream_is_clipped_or_missing(left: int) -> None:
     made = content(left, most=10**6)
     made.add_run(TextRun(0, [b"x" * 9000], {}, 9000, 9000))
@@ -64,12 +64,12 @@ def test_what_is_held_is_given_back() -> None:
     made = content()
     made.add_chunk(Chunk(0, "x" * 3000))
     assert made.allowance.left < 10**6 - 3000
-    made.let_go()
+    made.release()
     assert (made.allowance.left, made.held) == (10**6, 0)
 
 
 def test_many_choices_are_bounded_too() -> None:
-    made = content(7 + STEP)
+    made = content(7 + ALLOWANCE_STEP)
     for index in range(1000):
         made.add_chunk(Chunk(index, tool_calls=tuple(ToolCallDelta(place) for place in range(9))))
-    assert len(streamed(made)) <= STEP // HOLDER
+    assert len(streamed(made)) <= ALLOWANCE_STEP // HOLDER_BYTES

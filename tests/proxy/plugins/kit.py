@@ -1,4 +1,4 @@
-"""Plugins for tests, well-behaved and hostile, and what puts them into a table."""
+"""Plugins for tests, well-behaved and hostile, and helpers that put them into a configuration."""
 
 import asyncio
 import atexit
@@ -24,11 +24,11 @@ from proxy.plugins.api import (
 
 SECRET, HIDDEN = "swordfish", "[hidden]"
 RELEASE = threading.Event()
-"""Set to let what hangs end."""
+"""Set to let hanging plugins end."""
 
 
 class Hider:
-    """Hides a word in requests and answers; needs answers whole."""
+    """A guard that hides a word in requests and responses; needs non-streaming responses."""
 
     api_version = 1
 
@@ -52,7 +52,7 @@ class Hider:
 
 
 class Sleeper:
-    """Takes its time, in threads, and lets everything pass."""
+    """A slow guard that runs in threads and allows everything."""
 
     api_version = 1
     slow = True
@@ -70,7 +70,7 @@ class Sleeper:
 
 
 class LiveHider(Hider):
-    """Hides it in streams as they come."""
+    """A guard that hides the word in streams as they arrive."""
 
     def open_stream(self, about: AboutRequest, choice: int) -> "HidingStream":
         return HidingStream(self.word, refuses=False)
@@ -94,7 +94,7 @@ class HidingStream:
 
 
 class Refuser:
-    """Refuses a word; needs answers whole."""
+    """A guard that refuses a word; needs non-streaming responses."""
 
     api_version = 1
 
@@ -126,7 +126,7 @@ class RequestRefuser:
 
 
 class RaisingRefuser:
-    """Refuses a word by the exception of streams, wherever `where` says."""
+    """A guard that refuses a word by the exception of streams, in the methods that `where` names."""
 
     api_version = 1
 
@@ -159,7 +159,8 @@ RAISED: Mapping[str, type[BaseException]] = {
 
 
 class Hostile:
-    """Does what its options say, in requests: raises, hangs, blocks, returns garbage or too much."""
+    """A guard that misbehaves in requests as its options say: it raises, hangs, blocks, or returns garbage or too
+    much."""
 
     api_version = 1
 
@@ -192,7 +193,7 @@ class Hostile:
 
 
 class HostileStream(LiveHider):
-    """Fails in the midst of a stream."""
+    """A guard that fails in the middle of a stream."""
 
     def open_stream(self, about: AboutRequest, choice: int) -> Any:  # noqa: ANN401 - garbage too
         return FailingStream() if self.word == "raise" else GarbageStream() if self.word == "garbage" else None
@@ -220,7 +221,7 @@ class GarbageStream:
 
 
 class Collector:
-    """A sink that keeps rows; fails as often as its options say."""
+    """A sink that stores rows; fails as often as its options say."""
 
     api_version = 1
 
@@ -242,7 +243,7 @@ class Collector:
 
 
 class Lingerer(Collector):
-    """A guard and a sink whose `close()` blocks, until it is released where that comes sooner."""
+    """A guard and a sink whose `close()` blocks for a minute, or until it is released."""
 
     def check_request(self, request: RequestTexts) -> Verdict:
         return ALLOW
@@ -259,7 +260,7 @@ class Printer(Collector):
 
 
 class Chatterbox(Collector):
-    """Prints whenever any of it is called, and when the interpreter ends."""
+    """A plugin that prints whenever any of its methods is called, and when the interpreter ends."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         super().__init__(options)
@@ -329,12 +330,12 @@ KIT = "tests.proxy.plugins.kit"
 
 
 def plugin(name: str, options: str = "", more: str = "") -> str:
-    """An entry of the table's `plugins`."""
+    """Return an entry of the configuration's `plugins`."""
     return f'{{use: "{KIT}:{name}", options: {{{options}}}{more}}}'
 
 
 class Hoarder(LiveHider):
-    """Holds every stream back."""
+    """A guard that holds every stream back."""
 
     def open_stream(self, about: AboutRequest, choice: int) -> Any:  # noqa: ANN401
         return HoardingStream()

@@ -1,4 +1,4 @@
-"""The texts of answers, and answers with others in their place."""
+"""The texts of responses, and responses with other texts in their place."""
 
 from base64 import b64encode
 from dataclasses import replace
@@ -92,7 +92,7 @@ def test_a_rewritten_choice_keeps_nothing_that_tells_its_first_form() -> None:
 def test_escapes_of_arguments_hide_nothing(written: str, shown: str) -> None:
     choice = Choice(0, "", "tool_calls", tool_calls=(ToolCall("1", "f", written),))
     assert [each.text for each in texts_of_choice(choice)] == [shown, "f"]
-    # What no guard changed goes on as the vendor wrote it.
+    # Arguments that no guard changed keep the vendor's form.
     assert with_texts(choice, [shown, "f"])[0].tool_calls[0].arguments == written
     assert with_texts(choice, ["{}", "f"])[0].tool_calls[0].arguments == "{}"
 
@@ -179,7 +179,7 @@ def test_names_of_calls_and_unknown_words_for_an_end_are_shown_and_replaced(choi
 
 
 def _upper(choice: Choice) -> Choice:
-    """Return the choice with all that a client is shown of it in capitals."""
+    """Return the choice with all text that a client is shown in capitals."""
     calls = tuple([replace(call, name=call.name.upper(), id=call.id.upper()) for call in choice.tool_calls])
     finish = "ODD" if choice.finish_reason == "odd" else choice.finish_reason
     native = "ODD" if choice.native_finish_reason == "odd" else choice.native_finish_reason

@@ -1,4 +1,4 @@
-"""The interface of plugins: what it is made of, and the example of its README."""
+"""The interface of plugins: its parts, and the example of its README."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""Calls of code that is not the gateway's."""
+"""Calls of plugin code, which is not the gateway's."""
 
 import asyncio
 

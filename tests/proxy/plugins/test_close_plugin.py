@@ -24,11 +24,11 @@ from tests.support.waiting import until
 
 LOG = logging.getLogger("dragoman")
 BOTH = "version: 1\nvendors: {mock: {}}\nmodels: {mock/echo: {}}\nplugins: {p: {use: x}}\n"
-LATE = "plugin {} is left behind: its close() takes longer than {:g} s"
+LATE = "plugin {} is abandoned: its close() takes longer than {:g} s"
 
 
 class Closing:
-    """A plugin that closes as it is told."""
+    """A plugin that closes as its options say."""
 
     def __init__(self, close: Callable[[], object]) -> None:
         self.close = close
@@ -44,7 +44,7 @@ def closed(made: object) -> threading.Thread:
 def blocking() -> Iterator[threading.Event]:
     yield RELEASE
     RELEASE.set()
-    RELEASE.clear()  # other tests' plugins are to hang; whoever has waited goes on
+    RELEASE.clear()  # other tests' plugins may hang; the tasks that waited continue
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ async def test_a_slow_close_of_a_guard_is_waited_for_at_the_end(tmp_path: Path) 
     made: list[Hider] = []
     table = f"{MOCK}plugins: {{g: {plugin('Hider')}}}\n"
     async with up(table, tmp_path) as app:
-        registry = app.front.plugins.registry
+        registry = app.front.plugins.guards
         assert registry is not None
         guard: Hider = registry.running["g"].plugin.made
         began, close = threading.Event(), guard.close
@@ -165,7 +165,7 @@ class GuardAndSink(Closing):
         """Allow everything."""
 
     async def deliver(self, rows: object, http: object) -> None:
-        """Take everything."""
+        """Accept everything."""
 
 
 @pytest.mark.parametrize("guard_first", [True, False])

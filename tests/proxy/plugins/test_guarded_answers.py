@@ -1,4 +1,4 @@
-"""Requests and answers that pass guards, over sockets, on every surface, whole and streamed."""
+"""Requests and responses that pass guards, over sockets, on every surface, non-streaming and streamed."""
 
 import asyncio
 import hashlib
@@ -76,7 +76,7 @@ _TEXTS = re.compile(rb'"(?:content|text|delta|output)":\s*("(?:[^"\\]|\\.)*")')
 
 
 def said(answer: Answer) -> str:
-    """All texts of an answer, joined as they came."""
+    """Return all texts of a response, joined in their order."""
     return "".join(orjson.loads(found) for found in _TEXTS.findall(answer.body))
 
 
@@ -136,7 +136,7 @@ async def test_a_stream_that_is_refused_in_its_midst_looks_broken(tmp_path: Path
     async with guarded(tmp_path, plugin("LiveRefuser")) as app:
         for path, made in SURFACES.items():
             answer = await post(app, path, made(True, SAYS))
-            # The event of a failed response ends the body too.
+            # The event of a failed response also ends the body.
             ends = b"event: response.failed" in answer.body
             assert (answer.status, answer.whole, ends) == (200, ends, "responses" in path), path
             assert b"Refused by the plugin 'g1': it says the word" in answer.body, path
@@ -182,7 +182,7 @@ async def test_a_guard_that_fails_closed_refuses_and_one_that_fails_open_lets_pa
         answer = await post(app, "/v1/chat/completions", chat(False, SAYS))
         assert SAYS in said(answer)
     async with guarded(tmp_path, entry.replace("{}", "closed")) as app:
-        for _ in range(4):  # with all its threads taken too
+        for _ in range(4):  # with all of its threads taken too
             answer = await post(app, "/v1/chat/completions", chat(False, SAYS))
             assert (answer.status, answer.code) == (503, "plugin_failed")
             assert SECRET.encode() not in answer.body
@@ -307,7 +307,7 @@ async def test_a_team_s_own_list_takes_the_place_of_all_guards(tmp_path: Path) -
     [(["RequestRefuser"], "refused_by_plugin"), (["Hider", "RequestRefuser"], "context_length_exceeded")],
 )
 async def test_every_part_of_a_large_request_is_seen(tmp_path: Path, kinds: list[str], code: str) -> None:
-    """What passes is too long for the vendor."""
+    """A request that passes is too long for the vendor."""
     parts: list[JsonValue] = [{"type": "text", "text": f"{number} " + "x" * 100} for number in range(4999)]
     body: JsonObject = {**MODEL, "messages": [{"role": "user", "content": [*parts, {"type": "text", "text": SECRET}]}]}
     async with guarded(tmp_path, *map(plugin, kinds)) as app:
@@ -316,7 +316,7 @@ async def test_every_part_of_a_large_request_is_seen(tmp_path: Path, kinds: list
 
 async def test_a_reload_brings_other_guards_and_closes_the_old(tmp_path: Path) -> None:
     async with guarded(tmp_path, plugin("Hider")) as app:
-        old = app.front.plugins.registry
+        old = app.front.plugins.guards
         assert old is not None
         made = old.running["g1"].plugin.made
         del old

@@ -1,4 +1,4 @@
-"""One choice of a stream on its way through guards, as values."""
+"""One choice of a stream that guards check, as values."""
 
 import logging
 from collections.abc import Sequence

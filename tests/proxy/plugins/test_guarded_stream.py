@@ -1,4 +1,4 @@
-"""A stream that passes guards, as values."""
+"""A stream that guards check, as values."""
 
 from types import SimpleNamespace
 from typing import Any, cast
@@ -21,7 +21,7 @@ END, USAGE = Chunk(finish_reason="stop"), Usage(1, 2)
 
 
 class Pieces(LocalStream):
-    """Comes one event at a time; an exception breaks it."""
+    """A stream of one event at a time; an exception breaks it."""
 
     def __init__(self, *events: StreamEvent | UpstreamError) -> None:
         super().__init__([])

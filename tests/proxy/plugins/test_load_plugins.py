@@ -1,4 +1,4 @@
-"""Loading plugins: what is wrong with one is told where the table names it."""
+"""Loading plugins: an error in a plugin is reported at its place in the configuration."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Threads of one guard."""
+"""The threads of one guard."""
 
 import asyncio
 import logging

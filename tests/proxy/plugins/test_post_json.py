@@ -1,4 +1,4 @@
-"""Posts of plugins."""
+"""The POST requests of plugins."""
 
 import pytest
 
@@ -33,7 +33,7 @@ async def test_redirects_are_not_followed_and_connections_not_kept() -> None:
 async def test_a_server_that_hangs_up_is_an_error() -> None:
     async with FakeVendor() as server:
         server.answer(lambda received: (Fin(),))
-        with pytest.raises(OSError, match="no answer"):
+        with pytest.raises(OSError, match="no response"):
             await JsonPoster().post_inside(server.base_url, b"{}", {})
 
 

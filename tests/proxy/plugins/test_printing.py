@@ -1,4 +1,4 @@
-"""What plugins print is no part of a command's output, and none of the access log."""
+"""Output that plugins print is not part of a command's output or of the access log."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""What the operator reads of requests that plugins end: in the log, in the list of failed requests, on the page."""
+"""The reports that the operator gets about requests that plugins end: in the log, in the list of failed requests, on
+the page."""
 
 from io import BytesIO
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""A guard that refuses after content was shown: what clients of each surface read, that the vendor is called off, and
-what is counted."""
+"""A guard that refuses after content was sent: the end that clients of each surface read, the cancellation of the
+vendor's call, and the counts."""
 
 import asyncio
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ FAILS: Final = plugin("HostileStream", "word: raise, where: answer", ", fail: cl
 
 
 def endless(path: str, shown: asyncio.Event, *deltas: JsonObject, usage: JsonValue = None) -> Script:
-    """A stream that sends its last delta when content was `shown`, and goes on until it is cut off."""
+    """Return a stream that sends its last delta after content was `shown`, and continues until it is cut off."""
     events: list[JsonValue] = []
     for each in deltas:
         said: JsonObject = {"text": each.get("content", "")} if path in TEXTS else {"delta": each}
@@ -43,11 +43,11 @@ def endless(path: str, shown: asyncio.Event, *deltas: JsonObject, usage: JsonVal
 
 
 async def read(app: WholeGateway, path: str, asked: JsonObject, shown: asyncio.Event) -> bytes:
-    """The body of a stream of 200; `shown` is set when its first bytes have come."""
+    """Return the body of a stream with status 200; set `shown` when its first bytes have arrived."""
     async with aiohttp.ClientSession() as http, http.post(app.url + path, json=asked) as response:
         assert response.status == 200, path
         body = b""
-        # A stream that broke has no end of its body either.
+        # A stream that broke also has no end of its body.
         with suppress(aiohttp.ClientPayloadError):
             while piece := await response.content.readany():
                 body += piece
@@ -62,7 +62,7 @@ def events_of(body: bytes) -> Iterator[JsonObject]:
 
 
 def check_broken(path: str, body: bytes, reason: str) -> None:
-    """Fail unless a client's SDK raises at the end of a stream, or has a response that failed."""
+    """Fail unless a client's SDK raises at the end of a stream, or gets a response that failed."""
     events = [*events_of(body)]
     last = events[-1]
     if path.endswith("/messages"):

@@ -1,4 +1,4 @@
-"""The texts of requests, and requests with others in their place."""
+"""The texts of requests, and requests with other texts in their place."""
 
 from base64 import b64encode
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What guards return, checked."""
+"""The return values of guards are checked."""
 
 from proxy.plugins.api import ALLOW, GuardedText, Refuse, Rewrite
 from proxy.plugins.run_guards import LONGEST_REASON, MAX_ADDED, fault_of, refused
@@ -18,7 +18,7 @@ TEXTS = (GuardedText("a", "content", "user", "p"), GuardedText('{"a":1}', "tool_
         (Rewrite(("b" * (MAX_ADDED + 2), '{"a":1}')), "longer by more than"),
         (Rewrite(("b",)), "rewrote 2 texts into 1"),
         (Rewrite(("b", "no json")), "which are JSON"),
-        (Rewrite(("\udfff", '{"a":1}')), "is no Unicode"),
+        (Rewrite(("\udfff", '{"a":1}')), "is not valid Unicode"),
         (Rewrite((b"b", "{}")), "into something else"),  # type: ignore[arg-type]
         (Rewrite("ab"), "into something else"),  # type: ignore[arg-type]
         (None, "returned NoneType"),

@@ -1,4 +1,4 @@
-"""One guard in use: where it is called, what counts as a failure, and what the log says."""
+"""One guard in use: where it is called, what counts as a failure, and what is logged."""
 
 import asyncio
 import logging
@@ -32,7 +32,7 @@ def right(value: object) -> str | None:
 
 
 async def where(running: RunningGuard, *, heavy: bool = False) -> bool:
-    """Whether it is called on the loop."""
+    """Return whether the guard is called on the event loop."""
     here = threading.get_ident()
     return await running.call(threading.get_ident, right, heavy=heavy) == here
 
@@ -57,7 +57,7 @@ async def test_a_call_that_hangs_fails_at_its_deadline_and_keeps_its_thread() ->
 
 
 class Clock:
-    """A clock that work moves on."""
+    """A clock that work advances."""
 
     now = 0.0
 
@@ -75,7 +75,7 @@ class Clock:
         (1.0, [0.06, 0.001, 0.06, 0.001, 0.06], 1.0, False),
         (1.0, [0.06, 0.06], 0.0, True),
         (1.0, [0.04] * 50, 0.0, True),
-        (1.0, [0.9] * 9, 40.0, True),  # a busy machine, now and then
+        (1.0, [0.9] * 9, 40.0, True),  # a busy machine, occasionally
         (0.005, [0.02] * 3, 0.0, False),
     ],
 )
@@ -141,7 +141,7 @@ async def test_failures_are_logged_once_until_it_works_again(caplog: pytest.LogC
 async def test_one_that_fails_now_and_then_is_logged_once_a_minute(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    caplog.set_level("WARNING", "dragoman")  # not that it works again
+    caplog.set_level("WARNING", "dragoman")  # without the message that it works again
     running = guard(Plain())
     work: Callable[[], None] = list[None]().clear
     for silence in (60.0, 60.0, 60.0, 0.0):

@@ -52,8 +52,8 @@ async def test_a_chain_of_live_guards_streams_and_one_that_needs_all_does_not() 
 async def test_requests_of_a_configuration_without_plugins_have_no_hook_of_them() -> None:
     hooks = TeamHooks()
     attach_guards(hooks, chain(plugin("Hider")).registry)
-    (hook,) = hooks["anonymous"]
+    (hook,) = hooks["anonymous", "openai"]
     assert isinstance(hook, GuardHook)
-    assert hooks["a team without guards"] == ()
+    assert hooks["a team without guards", "openai"] == ()
     attach_guards(hooks, None)
-    assert hooks["anonymous"] == ()
+    assert hooks["anonymous", "openai"] == ()

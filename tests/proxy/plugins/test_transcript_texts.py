@@ -1,4 +1,4 @@
-"""The texts of transcriptions, and transcriptions through the gateway with guards of answers."""
+"""The texts of transcriptions, and transcriptions through the gateway with guards of responses."""
 
 from pathlib import Path
 
@@ -70,7 +70,7 @@ NUMBER = "123-45-6789"
 
 
 def masked(body: bytes) -> bytes:
-    """Return a transcription as a guard leaves it that masks NUMBER."""
+    """Return a transcription as a guard that masks NUMBER leaves it."""
     shown = texts_of_transcript(JSON, body)
     return with_transcript(JSON, body, [each.text.replace(NUMBER, "***") for each in shown])
 

@@ -1,4 +1,4 @@
-"""Sinks: what they get, and what becomes of rows that they do not take."""
+"""Sinks: the rows that they get, and the handling of rows that they do not accept."""
 
 import asyncio
 import logging
@@ -72,7 +72,7 @@ async def test_a_batch_that_fails_too_often_is_dropped_and_logged_once(caplog: p
     made = Collector({"failures": TRIES + 1})
     running = sink(made)
     running.append(ROW)
-    while running.waiting:  # noqa: ASYNC110 - the sink tells no one
+    while running.waiting:  # noqa: ASYNC110 - no event
         await asyncio.sleep(0)
     running.append(ROW)
     await running.aclose()
@@ -94,7 +94,7 @@ async def test_a_delivery_that_hangs_ends_at_its_deadline() -> None:
 
 
 class Quitting:
-    """Raises each of these in turn, then delivers."""
+    """A sink that raises each of these exceptions in turn, then delivers."""
 
     def __init__(self, *errors: BaseException) -> None:
         self.errors = list(errors)
@@ -114,7 +114,7 @@ async def test_whatever_a_sink_raises_is_its_own_failure(
     made = Quitting(error("canary"), error("canary"))
     running = sink(made)
     running.append(ROW)
-    while running.waiting:  # noqa: ASYNC110 - the sink tells no one
+    while running.waiting:  # noqa: ASYNC110 - no event
         await asyncio.sleep(0)
     assert (made.rows, running.failures, running.delivered) == ([ROW], 2, 1)
     await running.aclose()
@@ -123,7 +123,7 @@ async def test_whatever_a_sink_raises_is_its_own_failure(
 
 
 class Stubborn(Hanging):
-    """Does not let itself be cancelled while `held` is not set."""
+    """A sink that cannot be cancelled until `held` is set."""
 
     def __init__(self) -> None:
         self.held = asyncio.Event()

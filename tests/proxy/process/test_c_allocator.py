@@ -1,4 +1,4 @@
-"""Large buffers leave the process when they are freed, those of common size stay."""
+"""Large buffers leave the process when they are freed; buffers of common size stay."""
 
 import subprocess
 import sys

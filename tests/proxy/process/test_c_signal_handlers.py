@@ -1,4 +1,4 @@
-"""Handlers of the C library, in processes of their own whose Python does not get to run."""
+"""C-level signal handlers, in processes of their own whose Python code does not get to run."""
 
 import signal
 import subprocess
@@ -11,7 +11,7 @@ STUCK = "sum(range(10**13))"
 
 
 def status(before: str, *numbers: int) -> int:
-    """The exit status of a process that does this, stands, and gets the signals one after the other."""
+    """Return the exit status of a process that runs this code, blocks, and gets the signals one after the other."""
     code = f"import signal\nfrom proxy.process.c_signal_handlers import *\n{before}\nprint(flush=True)\n{STUCK}"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
         try:

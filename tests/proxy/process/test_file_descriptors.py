@@ -1,4 +1,4 @@
-"""A lack of descriptors is logged in one line, and recognised by its error."""
+"""A lack of file descriptors is logged in one line, and recognised by its error."""
 
 import asyncio
 import errno
@@ -10,11 +10,11 @@ import pytest
 from providers.failure import FailureKind, UpstreamError
 from proxy.http_client.http_transport import HttpTransport
 from proxy.process.file_descriptors import (
+    CLOSE_IDLE_EVERY,
     LOGGED_EVERY,
-    ROOM_EVERY,
     AcceptFailureLog,
     client_share,
-    lacking,
+    no_descriptor_left,
     raise_limit,
     when_exhausted,
 )
@@ -27,12 +27,12 @@ pytestmark = pytest.mark.smoke
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
 def test_a_process_or_a_system_without_descriptors_lacks_them(number: int) -> None:
-    assert lacking(OSError(number, "gone"))
+    assert no_descriptor_left(OSError(number, "gone"))
 
 
 @looped("error", [OSError(), OSError(errno.ECONNREFUSED, "no"), ConnectionResetError()])
 def test_other_faults_are_no_lack(error: OSError) -> None:
-    assert not lacking(error)
+    assert not no_descriptor_left(error)
 
 
 def test_a_lack_is_told_once_in_ten_seconds_and_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
@@ -57,13 +57,13 @@ def test_where_no_connection_can_be_accepted_room_is_made_but_not_for_each_that_
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        when_exhausted(lambda: None)  # a loop of somebody else's
+        when_exhausted(lambda: None)  # an event loop that is not the gateway's
         loop.set_exception_handler(AcceptFailureLog(logging.getLogger("tests.descriptors")))
         when_exhausted(lambda: made.append(loop.time()))
         for _ in range(2):
             for _ in range(100):
                 loop.call_exception_handler({"message": "accept", "exception": OSError(errno.EMFILE, "gone")})
-            await asyncio.sleep(ROOM_EVERY)
+            await asyncio.sleep(CLOSE_IDLE_EVERY)
 
     run(main())
     assert len(made) == 2

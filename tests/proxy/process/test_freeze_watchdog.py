@@ -1,4 +1,4 @@
-"""When a loop counts as frozen, by what the detector sees at each look. Real processes:
+"""When an event loop counts as frozen, by the state that the detector sees at each look. Real processes:
 tests/security/test_stall.py."""
 
 import os
@@ -20,7 +20,7 @@ def _same(state: ThreadState | None) -> ThreadState | None:
 def stands(
     states: list[ThreadState | None], *, limit: float = 1.0, look: float = LOOK_EVERY, beats: int = 7
 ) -> list[float]:
-    """Return how long a loop that no longer ticks has been frozen at each look, up to the one that ends it."""
+    """Return how long an event loop without ticks has been frozen at each look, up to the look that ends it."""
     guard, found = FreezeDetector(limit), []
     guard.look(beats, 100.0, lambda: None)
     for number, state in enumerate(states, 1):
@@ -87,7 +87,7 @@ with FreezeWatchdog(Heartbeat.private(), 1.0, "json"):
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPROF})
     standing()
 """
-"""The loop's thread stands in native code, and the signal comes to another one."""
+"""The loop's thread is blocked in native code, and another thread gets the signal."""
 
 
 def test_where_the_loop_stands_is_said_whichever_thread_gets_the_signal() -> None:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from proxy.process.heartbeat import REQUEST, SIZE, Heartbeat, shared_file
+from proxy.process.heartbeat import MEMORY_BYTES, REQUEST_BYTES, Heartbeat, shared_file
 from proxy.request_record import RequestRecord
 from tests.support.looped import looped
 
@@ -34,9 +34,9 @@ def test_every_tick_counts_and_the_last_request_is_the_one_that_is_named() -> No
 @looped("letter", ["x", "\u20ac", "\ud800"])
 def test_a_long_text_is_cut_and_one_that_is_no_unicode_is_no_fault(letter: str) -> None:
     pulse = Heartbeat.private()
-    pulse.begin(record(path="/" + letter * REQUEST))
+    pulse.begin(record(path="/" + letter * REQUEST_BYTES))
     assert pulse.last_request.startswith("req-1 on /")
-    assert len(pulse.last_request.encode("utf-8", "replace")) <= REQUEST + 2
+    assert len(pulse.last_request.encode("utf-8", "replace")) <= REQUEST_BYTES + 2
 
 
 def test_another_process_writes_and_this_one_reads() -> None:
@@ -55,6 +55,6 @@ def test_where_files_in_memory_are_not_allowed_one_without_a_name_does(monkeypat
 
     monkeypatch.setattr(os, "memfd_create", refused, raising=False)
     descriptor = shared_file()
-    assert os.fstat(descriptor).st_size == SIZE
+    assert os.fstat(descriptor).st_size == MEMORY_BYTES
     assert os.fstat(descriptor).st_nlink == 0
     os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Huge pages are asked for where the heap is, and nowhere else."""
+"""Huge pages are requested for the heap, and for nothing else."""
 
 import subprocess
 import sys

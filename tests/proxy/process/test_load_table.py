@@ -1,4 +1,5 @@
-"""Loading the table from its source: every problem at once, and what only a table that is served has to keep."""
+"""Loading the configuration from its source: every problem is reported at once, and some rules apply only to a
+configuration that is served."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The plugins of the table in force, and of a worker process."""
+"""The plugins of the current configuration, and of a worker process."""
 
 from pathlib import Path
 
@@ -13,13 +13,13 @@ pytestmark = pytest.mark.smoke
 
 async def test_a_table_without_plugins_has_no_guards_and_leaving_closes_those_that_are_there(tmp_path: Path) -> None:
     async with up(MOCK, tmp_path) as app:
-        before = app.front.plugins.registry
-        assert (before, app.front.gateway.hooks["anonymous"]) == (None, ())
+        before = app.front.plugins.guards
+        assert (before, app.front.gateway.hooks["anonymous", "openai"]) == (None, ())
         (tmp_path / "t.yaml").write_text(f"{MOCK}plugins: {{g: {plugin('Hider')}}}\n", encoding="utf-8")
         await app.reloader.reload()
-        registry = app.front.plugins.registry
+        registry = app.front.plugins.guards
         assert registry is not None
-        assert len(app.front.gateway.hooks["anonymous"]) == 1
+        assert len(app.front.gateway.hooks["anonymous", "openai"]) == 1
         made = registry.running["g"].plugin.made
     assert made.closed == 1
 

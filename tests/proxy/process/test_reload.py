@@ -1,4 +1,4 @@
-"""Reloading the table: whole or not at all, and logged either way."""
+"""Reloading the configuration: completely or not at all, and logged either way."""
 
 import asyncio
 import logging
@@ -48,7 +48,7 @@ async def test_a_good_table_is_in_force_from_then_on(rig: Rig, told: pytest.LogC
     assert result.digest != before.digest
     assert list(before.models) == ["mock/one"]
     assert (rig.count("success"), rig.count("failure")) == (1, 0)
-    assert f"table {result.digest[:12]} in force" in told.text
+    assert f"configuration {result.digest[:12]} is current" in told.text
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_every_setting_of_the_server_is_one_or_the_other() -> None:
 
 
 def with_keys(rig: Rig, keys: str) -> list[str]:
-    """Write the file of a team's keys anew, and return the digests that end in each of its letters."""
+    """Rewrite the file of a team's keys, and return the digests that end in each of its letters."""
     rig.path.with_name("keys.yaml").write_text(keys, encoding="utf-8")
     return [f"{'0' * 63}{letter}" for letter in "ab"]
 
@@ -239,7 +239,7 @@ async def test_the_watcher_sees_a_file_of_keys(rig: Rig, monkeypatch: pytest.Mon
     await stopped(watching)
 
 
-# Who asks ------------------------------------------------------------------------------------------------------------
+# Requests for a reload ------------------------------------------------------------------------------------------------
 
 
 async def test_a_request_is_served_in_the_background(rig: Rig) -> None:

@@ -1,4 +1,4 @@
-"""Files that change are loaded again, once, unless another reload has done so."""
+"""Changed files are loaded again, once, unless another reload has done so."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ from tests.support.waiting import until
 
 @pytest.fixture
 def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rig:
-    """A good table in force, whose watcher looks often."""
+    """Return a good configuration in use, whose watcher looks often."""
     monkeypatch.setattr(reload_module, "WATCH_EVERY", 0.01)
     return reloading(tmp_path)
 
@@ -106,7 +106,7 @@ async def test_the_watcher_sees_a_correction_in_a_file_that_only_the_refused_tab
     part.write_text("models: {nobody/two: {}}\n")
     watched.write(INCLUDING)
     await until(lambda: watched.count("failure") == 1)
-    watched.path.with_name("late.yaml").write_text("")  # what was missing is there
+    watched.path.with_name("late.yaml").write_text("")  # the missing file is there
     await until(lambda: watched.count("failure") == 2)
     await asyncio.sleep(0.1)
     assert watched.count("failure") == 2

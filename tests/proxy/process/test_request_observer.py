@@ -96,7 +96,7 @@ def test_others_get_each_finished_request_with_its_cost() -> None:
 
 
 class Broken(SimpleNamespace):
-    """Fails whatever it is called for, but for what it is given."""
+    """An object whose methods all fail, except the attributes that it is given."""
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         def fail(*given: object) -> None:
@@ -107,7 +107,7 @@ class Broken(SimpleNamespace):
 
 @dataclass
 class Observed:
-    """An observer with every observer that there is, each of which notes its requests."""
+    """An observer with every observer that exists, each of which notes its requests."""
 
     now: float = 0.0
     calls: list[str] = field(default_factory=list)
@@ -125,7 +125,7 @@ class Observed:
         self.calls.append(name)
 
     def breaks(self, name: str) -> None:
-        """Let an observer fail."""
+        """Let the observer `name` fail."""
 
         def fail(record: RequestRecord, cost: float | None) -> None:
             raise TypeError("an observer's own fault")

@@ -1,4 +1,4 @@
-"""What a process sets up before it serves, and what it logs of its table."""
+"""The setup of a process before it serves, and its log about its configuration."""
 
 import logging
 import subprocess
@@ -61,7 +61,7 @@ def test_the_log_says_which_table_is_served(tmp_path: Path, caplog: pytest.LogCa
         log_table(log, Source(tmp_path / "table.yaml", {}))
         log_table(log, Source(None, {}))
     named, embedded = caplog.messages
-    assert named == f"serving the table {tmp_path / 'table.yaml'}"
+    assert named == f"serving the configuration {tmp_path / 'table.yaml'}"
     assert caplog.records[1].levelname == "WARNING"
     assert embedded
 

@@ -93,7 +93,7 @@ async def refused(port: int) -> None:
         except ConnectionRefusedError:
             return
         except ConnectionResetError:
-            # The listener closed before it took this one.
+            # The listener closed before it accepted this one.
             continue
         await asyncio.sleep(0.01)
 
@@ -108,7 +108,7 @@ async def test_a_drain_without_work_ends_by_itself(tmp_path: Path) -> None:
 async def test_whoever_is_connected_when_the_listener_closes_is_answered(tmp_path: Path) -> None:
     async with up(MOCK, tmp_path) as app, AsyncExitStack() as stack:
         address = ("127.0.0.1", port_of(app.url))
-        # Without a turn of the loop in between: the kernel has them, the gateway has not.
+        # Without an event loop iteration in between: the kernel has the requests, the gateway has not.
         waiting = [stack.enter_context(socket.create_connection(address)) for _ in range(20)]
         for client in waiting:
             client.sendall(request("GET", "/v1/models"))
@@ -163,7 +163,7 @@ async def test_what_a_second_signal_cuts_is_the_gateway_s_doing_and_not_its_clie
         await whole.send(request("POST", "/v1/completions", ask("v/m")))
         await sending.send(request("POST", "/v1/completions", ask("v/m"))[:-5])
         await vendor.received(2)
-        while app.front.gateway.in_flight < 3:  # noqa: ASYNC110 - it tells no one
+        while app.front.gateway.in_flight < 3:  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.001)
         await drain_or_stop(app.front, app_server(tmp_path), shutdown)
         body, ended = await stream.chunks()
@@ -187,11 +187,11 @@ async def test_who_leaves_while_the_gateway_ends_at_once_has_left(tmp_path: Path
             await client.send(request("POST", "/v1/completions", ask("v/m")))
             await vendor.received(1)
         await app.front.gateway.idle.wait()
-        await app.front.public.shutdown(ending_module.AT_ONCE)
+        await app.front.public.shutdown(ending_module.STOP_AT_ONCE_TIMEOUT)
     (line,) = log.getvalue().splitlines()
     assert json.loads(line)["outcome"] == "client_gone"
 
 
 def app_server(folder: Path) -> ServerSection:
-    """The settings of the table in that folder."""
+    """Return the settings of the configuration in that folder."""
     return Source(folder / "t.yaml", {}).load().loaded.config.server

@@ -1,4 +1,4 @@
-"""Listeners: the crowd that waits for them, and the URLs they are told by."""
+"""Listeners: many connections that wait for them, and the URLs that are reported for them."""
 
 import asyncio
 import socket
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from proxy.process.assemble_app import Addresses
-from proxy.process.start_listener import ACCEPTED_AT_ONCE, with_reach
+from proxy.process.start_listener import ACCEPTS_PER_ITERATION, with_reach
 from tests.proxy.kit.raw_client import request
 from tests.proxy.kit.whole_gateway import MOCK, port_of, up
 from tests.support.looped import looped
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.smoke
 
 
 PATIENCE = 30.0
-"""Seconds in which also a slow machine answers."""
+"""Seconds within which even a slow machine responds."""
 
 
 async def test_an_address_is_shown_as_it_is_listened_on(tmp_path: Path) -> None:
@@ -37,9 +37,11 @@ async def test_a_crowd_is_kept_by_the_kernel_while_the_loop_is_at_something_else
     async with up(MOCK, tmp_path) as app:
         address = ("127.0.0.1", port_of(app.url))
         with ExitStack() as crowd:
-            # A connection that the kernel does not keep waits here for good: the loop is not there to accept it.
+            # A connection that the kernel does not queue waits here for ever, because the event loop does not accept
+            # it.
             clients = [
-                crowd.enter_context(socket.create_connection(address, PATIENCE)) for _ in range(3 * ACCEPTED_AT_ONCE)
+                crowd.enter_context(socket.create_connection(address, PATIENCE))
+                for _ in range(3 * ACCEPTS_PER_ITERATION)
             ]
             for client in clients:
                 client.sendall(request("GET", "/v1/models"))

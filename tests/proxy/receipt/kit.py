@@ -21,7 +21,7 @@ class Timing(NamedTuple):
 
 
 def timings(value: str) -> list[Timing]:
-    """The entries of a header's value, which has nothing else."""
+    """Return the entries of a header's value, which contains nothing else."""
     entries = []
     rest = value
     while rest:
@@ -36,31 +36,31 @@ def timings(value: str) -> list[Timing]:
 
 
 def told(value: str) -> Mapping[str, float]:
-    """The milliseconds of each part."""
+    """Return the milliseconds of each part."""
     found = {each.name: each.milliseconds for each in timings(value)}
     assert len(found) == len(timings(value))
     return found
 
 
 def whole(**fields: object) -> RequestRecord:
-    """A response of a second, of which the vendor took 0.9."""
+    """Return a non-streaming response of one second, of which the vendor took 0.9."""
     return with_fields(record(attempt(0.05, 0.95)), finished=START + 1.0, **fields)
 
 
 def streamed(**fields: object) -> RequestRecord:
-    """A stream of a second, whose content begins after 0.5."""
+    """Return a stream of one second, whose content begins after 0.5."""
     one = attempt(0.05, 0.99)
     one.begun = START + 0.49
     return with_fields(record(one), first_content=START + 0.5, finished=START + 1.0, **fields)
 
 
 def attempt(started: float, finished: float, outcome: str = "ok", name: str = "v/m/d") -> Attempt:
-    """An attempt, by seconds since the request began."""
+    """Return an attempt, by seconds since the request began."""
     return Attempt(name, START + started, START + finished, outcome, name=name)
 
 
 def record(*attempts: Attempt) -> RequestRecord:
-    """A request with these attempts, whose client may know every name."""
+    """Return a request with these attempts, whose client may see every name."""
     made = RequestRecord("req-1", START, "openai", "/v1/chat/completions")
     made.attempts = [*attempts]
     made.receipt = Receipt(lambda name: True, last=True)
@@ -68,7 +68,7 @@ def record(*attempts: Attempt) -> RequestRecord:
 
 
 def marks(**fields: float) -> WaitMarks:
-    """These waits."""
+    """Return these waits as marks."""
     made = WaitMarks()
     for name, value in fields.items():
         setattr(made, name, value)
@@ -76,7 +76,7 @@ def marks(**fields: float) -> WaitMarks:
 
 
 def with_fields(made: RequestRecord, **fields: object) -> RequestRecord:
-    """The record with these fields."""
+    """Return the record with these fields."""
     for name, value in fields.items():
         setattr(made, name, value)
     return made

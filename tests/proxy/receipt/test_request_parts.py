@@ -1,4 +1,4 @@
-"""The parts of a request do not overlap, and together they are its time, whatever happened in it."""
+"""The parts of a request do not overlap, and together they are its duration, whatever happened in it."""
 
 import random
 from collections.abc import Mapping
@@ -84,7 +84,7 @@ def test_parts(made: RequestRecord, parts: Mapping[str, float]) -> None:
 def test_of_two_attempts_at_a_time_each_moment_counts_once() -> None:
     late = attempt(0.1, 0.8, "superseded")
     assert found(record(late, attempt(0.4, 0.8))) == {"gateway": 300.0, "attempt1": 300.0, "vendor": 400.0}
-    # The first one answered after all: the second, which began later, took nothing of the request's time.
+    # The first attempt succeeded after all: the second, which began later, took no part of the request's time.
     first, second = attempt(0.1, 0.8), attempt(0.4, 0.8, "superseded")
     assert found(record(second, first)) == {"gateway": 300.0, "attempt2": 0.0, "vendor": 700.0}
 
@@ -97,7 +97,8 @@ def test_the_first_of_two_attempts_goes_on_after_the_second_has_failed() -> None
 
 
 def held_back(outcome: str = "ok") -> RequestRecord:
-    """A stream whose content, there after 0.3, is held back for 0.5 more: guards take 0.2 of that, and 0.1 before."""
+    """Return a stream whose content was there after 0.3 and is held back for 0.5: guards take 0.2 of that, and took
+    0.1 before."""
     one = attempt(0.15, 0.8, outcome)
     one.begun = START + 0.3
     return with_fields(record(one), marks=marks(guarded=0.3, held=0.3))
@@ -108,9 +109,9 @@ def test_what_guards_take_and_hold_back_is_none_of_the_gateways() -> None:
     before = {"gateway": 50.0, "guards": 300.0, "vendor": 150.0, "body": 300.0}
     assert found(shown, START + 0.8) == before
     assert found(shown) == {**before, "stream": 200.0}
-    # Refused: the stream is closed when the guards have spoken.
+    # Refused: the stream is closed after the guards' verdict.
     assert found(held_back(), START + 0.8) == before
-    # The vendor broke off meanwhile: its attempt has all of that time.
+    # The vendor broke off meanwhile: its attempt gets all of that time.
     broken = found(held_back("truncated"), START + 0.8)
     assert broken == {"gateway": 0.0, "guards": 150.0, "attempt1": 650.0}
     whole_response = whole(marks=marks(guarded=0.08))
@@ -135,7 +136,8 @@ OUTCOMES = st.sampled_from(("ok", "server", "timeout", "superseded", "cancelled"
 
 @st.composite
 def records(draw: st.DrawFn) -> tuple[RequestRecord, float]:
-    """A request that waited for anything in any order, and its end: marks of one clock, so none is out of order."""
+    """Generate a request that waited for anything in any order, and its end: marks of one clock, so all are
+    in order."""
     now = START
     made = record()
 
@@ -168,7 +170,7 @@ def test_parts_are_the_whole_time_and_none_is_negative(case: tuple[RequestRecord
     parts = parts_of(made, end)
     whole_units = units_of(end - made.started)
     assert all(part.units >= 0 for part in parts)
-    # Each part is rounded by itself, and the gateway's own is what is left.
+    # Each part is rounded separately, and the gateway's own part is the remainder.
     assert whole_units <= sum(part.units for part in parts) <= whole_units + len(parts)
     assert len({part.name for part in parts}) == len(parts)
 
@@ -207,7 +209,7 @@ def test_tokens_a_second() -> None:
     assert tokens_per_second(made, END) == 60
     assert tokens_per_second(whole(usage=Usage(10, 30)), END) is None
     assert tokens_per_second(streamed(), END) is None
-    made.first_content = END - 0.019  # all of it was there at once
+    made.first_content = END - 0.019  # all of it arrived at once
     assert tokens_per_second(made, END) is None
     made.first_content = END
     assert tokens_per_second(made, END) is None

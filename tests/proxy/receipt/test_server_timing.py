@@ -1,4 +1,4 @@
-"""The receipt that clients get is a header that every browser reads, of bounded length, whatever names there are."""
+"""The receipt that clients get is a header that every browser reads, of bounded length, whatever names it has."""
 
 import pytest
 from hypothesis import given
@@ -24,11 +24,11 @@ from tests.support.looped import looped
 
 END = START + 1.0
 LONGEST = 1e9
-"""Seconds of the longest time in a header: thirty years."""
+"""The longest time in a header, in seconds: thirty years."""
 
 
 def failing(count: int, name: str = "vendor/model/deployment") -> RequestRecord:
-    """A request that the last of many deployments answers."""
+    """Return a request of which the last of many deployments succeeds."""
     tried = [attempt(0.1 * number, 0.1 * number + 0.1, "rate_limited", name) for number in range(count)]
     return record(*tried, attempt(0.1 * count, 0.1 * count + 0.1))
 

@@ -1,7 +1,7 @@
-"""R49: what the parts of a receipt say is what happened, by a clock that passes only where something waits.
+"""R49: the parts of a receipt match the actual times, by a clock that advances only while something waits.
 
-The dispatcher, the queue, the waits between attempts and the response cache are the gateway's; vendors take the time
-that each test says, exactly. So every part is known, and together they are all the time that passed.
+The dispatcher, the queue, the waits between attempts and the response cache are the gateway's; vendors take exactly the
+time that each test sets. So every part is known, and together they are all the time that passed.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ CONNECTING = 0.03
 
 @dataclass
 class Dialled(Rig):
-    """A rig whose calls go over new connections, which take CONNECTING seconds each."""
+    """A rig whose calls use new connections, which take CONNECTING seconds each."""
 
     @override
     async def open(self, request: UpstreamRequest, request_id: str, repeats: Repeats = ()) -> UpstreamResponse:
@@ -41,22 +41,22 @@ class Dialled(Rig):
 
 
 def after(seconds: float, *then: bytes | float) -> Behaviour:
-    """A response whose head comes so many seconds later."""
+    """Return a response whose head arrives after `seconds`."""
     return lambda: Body(*then, b"", headers={"after": str(seconds)})
 
 
 async def whole(dispatcher: Dispatcher, rig: Rig) -> None:
-    """Let a whole response be read."""
+    """Read a non-streaming response."""
     job = rig.job()
     with job.deadlines:
         await dispatcher.whole(job)
 
 
 async def streamed(dispatcher: Dispatcher, rig: Rig) -> None:
-    """Let a stream be read up to its first content."""
+    """Read a stream up to its first content."""
     job = rig.job()
     with job.deadlines:
-        async with dispatcher.streamed(job):
+        async with await dispatcher.streamed(job):
             rig.record.first_content = asyncio.get_running_loop().time()
 
 
@@ -64,7 +64,7 @@ Ask = Callable[[Dispatcher, Rig], Awaitable[None]]
 
 
 def receipt(rig: Rig, ask: Ask) -> tuple[Mapping[str, float], float]:
-    """The parts of a request up to its head, and the milliseconds that it took."""
+    """Return the parts of a request up to its head, and the milliseconds that it took."""
 
     async def main() -> float:
         dispatcher, loop = rig.dispatcher(), asyncio.get_running_loop()
@@ -113,7 +113,7 @@ def test_parts_of_a_whole_response(
 @looped(("behaviours", "rig", "parts"), list(CASES.values()), ids=list(CASES))
 def test_parts_of_a_stream(behaviours: dict[str, list[Behaviour]], rig: type[Rig], parts: Mapping[str, float]) -> None:
     found, took = receipt(rig({name: [*each] for name, each in behaviours.items()}), streamed)
-    # Its first content is what counts, and not its head.
+    # Its first content counts, not its head.
     vendor = parts["vendor"] + parts.get("body", 0)
     expected = {**{name: each for name, each in parts.items() if name != "body"}, "vendor": vendor}
     backoff = took - sum(expected.values())
@@ -121,7 +121,7 @@ def test_parts_of_a_stream(behaviours: dict[str, list[Behaviour]], rig: type[Rig
 
 
 def with_backoff(parts: Mapping[str, float], milliseconds: float) -> Mapping[str, float]:
-    """The parts with a wait between attempts, if there was one: the gateway draws how long it is."""
+    """Return the parts with a wait between attempts, if there was one: the gateway chooses its length at random."""
     assert milliseconds >= -1e-6
     return {**parts, "backoff": milliseconds} if milliseconds > 1e-6 else parts
 

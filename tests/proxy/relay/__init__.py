@@ -1,1 +1,1 @@
-"""Tests of `proxy/upstream`."""
+"""Tests of `proxy/relay`."""

@@ -1,4 +1,5 @@
-"""What clients get in silence, in virtual time: every vendor's wire format cut by silence, relayed to every surface."""
+"""The bytes that clients get during silence, in virtual time: every vendor's wire format interrupted by silence,
+relayed to every surface."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -31,11 +32,11 @@ from tests.support.looped import looped
 EVERY: Final = 2.0
 SHORT: Final = 0.4
 SILENCE: Final = 1.0
-"""Seconds of silence with `SHORT` between keep-alives; shorter than the wait for what follows an answer."""
+"""Seconds of silence with `SHORT` between keep-alives; shorter than the wait for data after a response."""
 
 
 class Wire:
-    """A client's connection: what was written to it, and whether it reads."""
+    """A client's connection: the bytes written to it, and whether it reads."""
 
     def __init__(self) -> None:
         self.written: list[bytes] = []
@@ -66,7 +67,7 @@ class Wire:
         self.reads.set()
 
     def body(self) -> bytes:
-        """What came, without the head and the framing of chunks."""
+        """Return the body, without the head and the chunked framing."""
         _, _, rest = b"".join(self.written).partition(b"\r\n\r\n")
         pieces = []
         while rest:
@@ -77,7 +78,7 @@ class Wire:
 
 
 class Http:
-    """A client's request, as far as a response looks at it."""
+    """A client's request, with the attributes that a response uses."""
 
     version, keep_alive, takes_comments = HttpVersion11, True, False
     cors: Mapping[str, str] = MappingProxyType({})
@@ -92,7 +93,7 @@ class Http:
 
 @dataclass(slots=True)
 class Client:
-    """A client that waits, and what it got."""
+    """A client that waits, and the bytes that it got."""
 
     every: float | None = EVERY
     filler: bytes = KEEP_ALIVE
@@ -105,13 +106,13 @@ class Client:
 
     def opened(self, lines: str) -> StreamedResponse:
         response = StreamedResponse({}, f"x: 1\r\n{lines}", whole_events=True)
-        response.begin(Http(self.wire))  # type: ignore[arg-type]  # what a response looks at
+        response.begin(Http(self.wire))  # type: ignore[arg-type]  # the attributes that a response reads
         return response
 
 
 @dataclass(slots=True)
 class Sent:
-    """A sender of which nothing but the time is asked."""
+    """A sender of which only the time is read."""
 
     sent_at: float
 
@@ -179,7 +180,7 @@ def test_the_deployment_that_answers_says_how_long_a_stream_may_be_silent(every:
         await asyncio.sleep(9.5)
         client.stream.stop()
         expected = {None: [], 1.0: [2.0, 3.0, *map(float, range(4, 13))], 5.0: [8.125]}[every]
-        # What fell due at 3.0 was sent before the sender's own bytes.
+        # The keep-alive due at 3.0 was sent before the sender's own bytes.
         assert client.wire.at[1:] == expected
 
     run(waits())
@@ -253,7 +254,7 @@ def test_white_space_before_json_is_skipped_by_its_parser() -> None:
     run(waits())
 
 
-# Cut anywhere --------------------------------------------------------------------------------------------------------
+# Cut anywhere ---------------------------------------------------------------------------------------------------------
 
 
 async def _relayed(name: str, surface: Surface, steps: list[Step], every: float | None) -> tuple[bytes, list[bytes]]:
@@ -279,8 +280,8 @@ async def _relayed(name: str, surface: Surface, steps: list[Step], every: float 
 
 
 def silent_at(data: bytes, places: list[int]) -> Iterator[list[Step]]:
-    """Yield a stream with silence at each of these places, and one with all but the last: what follows an answer is
-    not waited for so often."""
+    """Yield a stream with silence at each of these places, and one with silence at the first half of them: the wait
+    for data after a response is not repeated so often."""
     for place in places:
         yield [SILENCE, data[:place], SILENCE, data[place:]] if place else [SILENCE, data]
     early = places[: len(places) // 2]
@@ -291,7 +292,8 @@ ROWS: Final = {f"{name}, {surface.name}": (name, surface) for name in STREAMS fo
 
 
 def places_of(data: bytes) -> list[int]:
-    """Where streams are cut: some places everywhere, and each around the ends of lines of an event in the midst."""
+    """Return the places to cut a stream: some places everywhere, and each place around the line ends of an event in
+    the middle."""
     middle = data.find(b"\n", len(data) // 2)
     around = range(max(0, middle - 2), min(len(data), middle + 4))
     return sorted({*range(0, len(data), max(1, len(data) // 16)), *around})
@@ -309,7 +311,7 @@ def test_keep_alives_stand_between_events_wherever_the_vendor_falls_silent(row: 
         assert body.startswith(filler)
         assert body.replace(filler, b"").replace(late, b"") == whole.replace(filler, b"")
         assert body.count(late) == 1
-        # The events between two of them are whole.
+        # The events between two keep-alives are complete.
         assert all(part == b"" or part.endswith(b"\n\n") for part in body.split(filler))
         assert len(writes) >= 2
 

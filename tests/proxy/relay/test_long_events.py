@@ -1,5 +1,5 @@
-"""An event of a stream that is long is read and written in a thread: the client gets the same, and nobody waits for it.
-Pieces of many short events, however large, are relayed where they come."""
+"""A long event of a stream is read and written in a thread: the client gets the same, and other requests do not wait
+for it. Chunks of many short events, however large, are relayed on the event loop."""
 
 import asyncio
 import threading
@@ -38,7 +38,7 @@ ASKED = replace(chat_request(), stream=True)
 
 @dataclass
 class Counted:
-    """Does what is to be done aside, after a turn of the loop, and counts it."""
+    """A function that runs work as if off the event loop, after an event loop iteration, and counts it."""
 
     count: int = 0
 
@@ -50,7 +50,7 @@ class Counted:
 
 @dataclass
 class Outcome:
-    """What the client got, what the record says, how it failed, and how many pieces were read aside."""
+    """The client's bytes, the record, the failure, and how many chunks were read off the event loop."""
 
     sent: bytes = b""
     record: RequestRecord = field(default_factory=lambda: RequestRecord("id", 0.0, "openai", "/"))
@@ -87,7 +87,8 @@ async def relayed(steps: Sequence[Step], *, aside: bool, echo: bool, kept: bool 
 
 
 def compared(steps: Sequence[Step], *, echo: bool = False, kept: bool = False) -> Outcome:
-    """What comes of steps aside, which must be what comes of them in place, also where the cache keeps the stream."""
+    """Return the outcome of the steps off the event loop, which must equal the outcome on the event loop, also if the
+    cache stores the stream."""
     expected = run(relayed(steps, aside=False, echo=echo))
     found = run(relayed(steps, aside=True, echo=echo, kept=kept))
     assert expected.aside == 0
@@ -136,7 +137,7 @@ def test_many_short_events_are_relayed_where_they_come_however_large_the_pieces(
 
 
 def odd(number: int, text: bytes = b'"a"') -> bytes:
-    """An event with a member of the vendor's own that no other event has."""
+    """Return an event with a field of the vendor's own that no other event has."""
     return chat(text, b',"odd%d":{"n":1}' % number)
 
 

@@ -1,4 +1,4 @@
-"""Which parts of a stream are long."""
+"""The parts of a stream that are long."""
 
 from providers.completion import Chunk, ContentLogprobs, Extras, LegacyLogprobs, TextRun, TokenLogprob, ToolCallDelta
 from proxy.relay.long_parts import LONG_PART, TOKEN_WEIGHT, is_long, weight_of_logprobs

@@ -1,5 +1,5 @@
-"""`timeouts.progress`, `idle` and `stream` hold for a stream whose vendor sends pings, in virtual time: every vendor's
-wire format, relayed to every surface."""
+"""`timeouts.progress`, `idle` and `stream` apply to a stream whose vendor sends pings, in virtual time: every
+vendor's wire format, relayed to every surface."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -62,7 +62,8 @@ PINGS: Final[Mapping[str, Sequence[bytes]]] = {
     "sagemaker": (event("PayloadPart", COMMENT), event("PayloadPart", EMPTY_DELTA)),
     "sagemaker_tgi": (event("PayloadPart", COMMENT),),
 }
-"""By the name of a stream, what its vendor may send while it generates nothing; of the others a comment."""
+"""The bytes that a vendor may send while it generates nothing, by the name of a stream; for the other streams a
+comment."""
 
 NATIVE: Final[Mapping[NativeApi, Surface]] = {NativeApi.MESSAGES: ANTHROPIC, NativeApi.RESPONSES: RESPONSES}
 
@@ -77,7 +78,7 @@ def begun(name: str) -> list[bytes]:
 
 
 def surfaces_of(name: str) -> list[Surface]:
-    """Return the surfaces that clients of a stream may use: of a body in the vendor's own API, that API's."""
+    """Return the surfaces that clients of a stream may use; for a body in the vendor's own API, that API's surface."""
     asked = STREAMS[name].asked
     if asked.native is not None:
         return [NATIVE[asked.native.api]]
@@ -87,7 +88,7 @@ def surfaces_of(name: str) -> list[Surface]:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A stream, what its vendor sends after its third word, and the surface."""
+    """A stream, the bytes that its vendor sends after its third word, and the surface."""
 
     stream: str
     ping: bytes
@@ -109,7 +110,8 @@ def pings(row: Row) -> Body:
 
 
 def slow(row: Row) -> Body:
-    """Return a stream that has begun and goes on slowly: each event after a ping, and the last followed by nothing."""
+    """Return a stream that has begun and continues slowly: each event after a ping, and nothing after the
+    last event."""
     longer, begin = STREAMS[row.stream].write(words(20)), begun(row.stream)
     return Body(*begin, *(step for event in longer[len(begin) : 17] for step in (1.0, row.ping, 0.5, event)))
 
@@ -132,7 +134,7 @@ async def _passed(row: Row, body: Body, idle: float, progress: float) -> tuple[P
 
 
 def passed(row: Row, body: Body, idle: float = IDLE, progress: float = PROGRESS) -> tuple[Phase, float]:
-    """Return which limit passes, and when."""
+    """Return which limit expires, and when."""
     return run(_passed(row, body, idle, progress))
 
 

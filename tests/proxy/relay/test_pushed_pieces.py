@@ -1,6 +1,6 @@
-"""A stream whose pieces are relayed within the callbacks that bring them reaches the client as one does that a task
-reads piece by piece: the same writes, the same record, the same end, however it is cut, whenever the client does not
-read, and whatever ends it."""
+"""A stream whose chunks are relayed within the callbacks that deliver them reaches the client like a stream that a
+task reads chunk by chunk: the same writes, the same record, the same end, however it is cut, whenever the client does
+not read, and however it ends."""
 
 import asyncio
 import gc
@@ -32,14 +32,14 @@ from tests.support.examples import examples
 
 ASKED = replace(chat_request(), stream=True)
 Act = bytes | float | str
-"""What happens next: bytes come from the vendor, seconds pass, or what the string says."""
+"""The next step: bytes from the vendor, seconds to wait, or the action that the string names."""
 
 CLIENT_ACTS = ("full", "room", "gone")
 ENDINGS = ("eof", "lost", "cancel", "expire")
 
 
 class Read(HttpResponse):
-    """An answer that is read piece by piece, whoever reads it."""
+    """A response that is always read chunk by chunk."""
 
     __slots__ = ()
 
@@ -50,8 +50,8 @@ class Read(HttpResponse):
 
 @dataclass
 class Outcome:
-    """What the client got, a write each; what the record says; how the relay ended, and what became of the connection;
-    and after how many seconds."""
+    """The client's bytes, one entry per write; the record; the end of the relay and the state of the connection; and
+    the duration in seconds."""
 
     writes: list[bytes] = field(default_factory=list)
     record: RequestRecord = field(default_factory=lambda: RequestRecord("id", 0.0, "openai", "/"))
@@ -61,7 +61,7 @@ class Outcome:
 
 
 class Client:
-    """Who is written to; `act` makes him full, gives him room, or lets him go."""
+    """A client that is written to; `act` makes it full, gives it room, or disconnects it."""
 
     def __init__(self, writes: list[bytes]) -> None:
         self._writes = writes
@@ -91,7 +91,7 @@ class Client:
 async def relayed(
     line: Line, outcome: Outcome, client: Client, response: HttpResponse, clocks: list[Deadlines]
 ) -> None:
-    """Relay the answer on a line, as a request's handler does."""
+    """Relay the response on a connection, as a request's handler does."""
     sent = sent_for(ASKED, target_of("openai"))
     renderer = OPENAI.renderer(ASKED, AnswerFacts("1", 1_795_000_000, "v/m"))
     try:
@@ -176,7 +176,7 @@ async def _played(start: Start, acts: Sequence[Act], path: str) -> Outcome:
 
 
 def same(acts: Sequence[Act], path: str = "/") -> Outcome:
-    """What comes of it, which must not depend on how the pieces reach the relay."""
+    """Return the outcome, which must not depend on how the chunks reach the relay."""
     expected = run(_played(pulled, acts, path))
     assert run(_played(in_a_task, acts, path)) == expected
     pushed = run(_played(eagerly, acts, path))
@@ -185,7 +185,7 @@ def same(acts: Sequence[Act], path: str = "/") -> Outcome:
 
 
 def framed(*pieces: bytes) -> bytes:
-    """A body of these chunks, without its end."""
+    """Return a body of these chunks, without its end."""
     return b"".join([b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces])
 
 

@@ -1,4 +1,5 @@
-"""A committed stream on its way to the client, in virtual time: marks come in, `<text>`, `<.>` and `<#>` go out."""
+"""A committed stream on its way to the client, in virtual time: marks arrive, and `<text>`, `<.>` and `<#>` are
+written."""
 
 import asyncio
 from collections.abc import Iterator
@@ -28,7 +29,7 @@ class Brackets:
     """A renderer of marks."""
 
     def completion(self, completion: Completion) -> bytes:
-        """Never asked of a stream."""
+        """Fail: a stream never calls it."""
         raise NotImplementedError
 
     def chunk(self, chunk: Chunk) -> bytes:
@@ -51,7 +52,7 @@ class Brackets:
 
 @dataclass
 class Client:
-    """Who is written to: takes `stall` seconds for each write, and is gone after `leaves` of them."""
+    """A client that is written to: takes `stall` seconds for each write, and disconnects after `leaves` writes."""
 
     stall: float = 0.0
     leaves: int | None = None
@@ -65,7 +66,7 @@ class Client:
 
 
 class Taking(Client):
-    """A client who takes what he is sent, without anything to wait for."""
+    """A client that accepts every write without a wait."""
 
     def take(self, data: bytes) -> bool:
         self.got.append(data)
@@ -74,7 +75,7 @@ class Taking(Client):
 
 @dataclass
 class Rig:
-    """One relay with what it is made of."""
+    """One relay with its parts."""
 
     body: Body
     client: Client = field(default_factory=Client)
@@ -89,12 +90,12 @@ class Rig:
     relay: Relay = field(init=False)
 
     def run(self) -> list[bytes]:
-        """Relay to the end; what the client got, a write each."""
+        """Relay to the end, and return the client's bytes, one entry per write."""
         run(self._main())
         return self.client.got
 
     def fails(self) -> FailureKind:
-        """Relay a stream that breaks; how."""
+        """Relay a stream that breaks, and return the kind of the failure."""
         with pytest.raises(UpstreamError) as caught:
             self.run()
         return caught.value.failure.kind
@@ -217,7 +218,7 @@ def test_a_connection_that_breaks_after_the_finish_takes_nothing_away() -> None:
 
 
 class Strict(Marks):
-    """Holds that only a terminator ends a stream."""
+    """A decoder for which only a terminator ends a stream."""
 
     @override
     def finish(self) -> Iterator[StreamEvent]:
@@ -288,7 +289,7 @@ def test_waiting_in_vain_is_waiting(last: Step) -> None:
 
 
 def drained(*steps: Step) -> tuple[Body, float]:
-    """A response after its drain, and how long that took."""
+    """Return a response after its drain, and how long that took."""
     body = Body(*steps)
 
     async def main() -> float:

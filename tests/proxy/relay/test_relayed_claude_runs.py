@@ -59,7 +59,7 @@ def loop_that_is_closed() -> Iterator[None]:
 
 
 def both(steps: Sequence[Step], way: str) -> Both:
-    """What comes of the steps by runs, the same as event by event."""
+    """Return the outcome of the steps read by runs, which equals the outcome event by event."""
     taken = WAYS[way]
     return relayed_with_runs_and_without(LOOP, steps, taken.asked, taken.surface, taken.sent)
 
@@ -94,7 +94,7 @@ FIELDS = {
 
 
 def delta(block: str, literal: bytes, index: int = 0) -> bytes:
-    """An event of a block with this literal."""
+    """Return an event of a block with this literal."""
     _, kind, name = FIELDS[block]
     return _DELTA % (index, kind, name, literal)
 

@@ -1,5 +1,5 @@
-"""A stream read by short cuts, runs above all, reaches the client as it does event by event, each read in full: the
-same writes, the same record, the same failure, whatever the vendor sends and however it is cut."""
+"""A stream read with shortcuts, above all runs, reaches the client as it does event by event: the same writes, the
+same record, the same failure, whatever the vendor sends and however it is cut."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -68,7 +68,8 @@ def loop_that_is_closed() -> Iterator[None]:
 def both(
     steps: Sequence[Step], asked: UnifiedRequest = CHAT, surface: Surface = OPENAI, profile: str = "openai"
 ) -> tuple[Outcome, int]:
-    """What comes of the steps, with all short cuts and with none, and how many texts were read in runs."""
+    """Return the outcome of the steps, equal with all shortcuts and without them, and how many texts were read in
+    runs."""
     found = relayed_both_ways(LOOP, steps, asked, surface, profile)
     return found.outcome, found.led
 
@@ -194,7 +195,7 @@ def test_a_stream_cut_at_every_byte_is_relayed_the_same(literal: bytes) -> None:
     tail = before + chat(literal) + chat(b'"c"')
     start = tail.index(CONTENT, len(before)) + len(CONTENT)
     literally = range(start - 2, min(start + len(literal) + 2, start + 300))
-    # What is around the literal is the same in each row.
+    # The JSON around the literal is the same in each row.
     step = (1 + len(tail) // 600) * (1 if run.nightly else 4)
     for place in sorted({*range(0, len(tail), step), *literally}):
         both([*BEGIN.splitlines(keepends=True), chat(b'"x"'), tail[:place], tail[place:] + END, b""])
@@ -224,7 +225,7 @@ MEMBERS = (b"", OWN, OWN_TOO, b',"x_other":1', *REPEATED)
 
 
 def saying(reasoning: bool, members: bytes, count: int) -> bytes:
-    """Events of one part with further members."""
+    """Return events of one part with further fields."""
     return (thought(b'"a"', after=members) if reasoning else chat(b'"a"', members)) * count
 
 
@@ -257,7 +258,7 @@ def test_calls_that_take_each_others_places_are_relayed_the_same(calls: list[byt
     both([*cut(stream, places), b""])
 
 
-# That there are runs -------------------------------------------------------------------------------------------------
+# Streams that are read in runs ----------------------------------------------------------------------------------------
 
 WORDS = [b'" w%d"' % number for number in range(200)]
 
@@ -325,7 +326,7 @@ def test_each_surface_writes_a_read_at_once(surface: Surface) -> None:
 
 @looped("begin", [ROLE, THINKING, OPENED])
 def test_the_chunk_for_which_a_response_has_no_room_is_refused_as_ever(begin: bytes) -> None:
-    """Whether it is plain or not: what was counted of it before is not counted twice."""
+    """Whether the chunk is plain or not: the part that was counted before is not counted twice."""
     made: dict[bytes, Callable[[bytes], bytes]] = {ROLE: chat, THINKING: thought, OPENED: argued}
     one = made[begin]
     for last in (b'"word"', b'"\\"w\\"xyz"', '"wört"'.encode()):

@@ -1,4 +1,4 @@
-"""A stream's calls get unique ids in whatever way it is read, and its runs pass as they come."""
+"""A stream's calls get unique ids however it is read, and its runs pass unchanged."""
 
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What headers ask of the answer cache."""
+"""The requests of headers to the response cache."""
 
 import pytest
 

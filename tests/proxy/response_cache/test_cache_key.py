@@ -1,4 +1,4 @@
-"""Which requests are equal, and which are never kept."""
+"""Which requests are equal, and which are never stored."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from providers.unified_request import (
 )
 from proxy.response_cache.cache_key import request_key, why_not
 from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import plan
+from proxy.routing.resolve_model import plan_for
 from proxy.routing.snapshot import Snapshot, Team
 from tests.proxy.kit.tables import digest_of, snapshot
 from tests.support.looped import looped
@@ -43,7 +43,7 @@ def key(
 ) -> str:
     made: Snapshot = snapshot(table)
     who: Team = made.teams[team]
-    return request_key(SECRET, "1", surface, plan(made, who, model, surface, IDLE), who, request)
+    return request_key(SECRET, "1", surface, plan_for(made, who, model, surface, IDLE), who, request)
 
 
 def with_params(**params: object) -> UnifiedRequest:

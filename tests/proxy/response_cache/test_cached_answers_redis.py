@@ -1,4 +1,4 @@
-"""The answer cache of several gateways at one real Redis: shared, sealed, and never waited for."""
+"""The response cache of several gateways at one real Redis: shared, sealed, and never waited for."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ class Pair:
 
 @asynccontextmanager
 async def gateways(redis: RealRedis, folder: Path, secret: str = SECRET) -> AsyncIterator[Pair]:
-    """Two gateways for as long as the block; `secret` is the second one's."""
+    """Run two gateways for the duration of the block; `secret` is the second one's."""
     async with AsyncExitStack() as stack:
         vendor = await stack.enter_async_context(FakeVendor(json_answer(200, chat("kept"))))
         made: list[WholeGateway] = []
@@ -63,7 +63,7 @@ async def ask(app: WholeGateway, *, stream: bool = False, say: str = "hi") -> An
 
 
 def entries(redis: RealRedis) -> list[str]:
-    """The hashes of kept answers at Redis."""
+    """Return the hashes of the responses stored in Redis."""
     return [name for name in redis.command("KEYS", "dragoman:answers:*") if name.endswith(":turns")]
 
 
@@ -138,8 +138,8 @@ async def test_an_answer_that_another_gateway_renewed_is_found_by_one_whose_own_
         digest = "return redis.sha1hex(redis.call('HGET',KEYS[1],ARGV[1]))"
         first = redis.command("EVAL", digest, "1", place, key)
         for each in (pair.mine, pair.yours):
-            monotonic = each.front.gateway.cache.wall
-            each.front.gateway.cache.wall = lambda now=monotonic: now() + 700  # type: ignore[misc]
+            monotonic = each.front.features.cache.wall
+            each.front.features.cache.wall = lambda now=monotonic: now() + 700  # type: ignore[misc]
         assert (await ask(pair.yours)).headers["x-dragoman-cache"] == "miss"
         await until(lambda: redis.command("EVAL", digest, "1", place, key) != first)
         assert (await ask(pair.mine)).headers["x-dragoman-cache"] == "hit"

@@ -1,4 +1,4 @@
-"""What a guard refuses and what the cache keeps, over sockets; and the least size of an answer."""
+"""The interaction of guards and the response cache, over sockets; and the smallest size of a response."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -46,11 +46,11 @@ async def ask(app: WholeGateway, stream: bool, team: str = "strict") -> Answer:
 
 
 def kept(app: WholeGateway) -> int:
-    return len(app.front.gateway.cache.kept)
+    return len(app.front.features.cache.kept)
 
 
 def refused(answer: Answer) -> bool:
-    """Whether an answer was refused, before it began or in the midst of it."""
+    """Return whether a response was refused, before it began or in the middle of it."""
     return answer.status == 400 or not answer.whole or b'"error"' in answer.body
 
 

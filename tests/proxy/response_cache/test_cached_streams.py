@@ -1,4 +1,4 @@
-"""Streams recorded on their way, within their bytes, and replayed in slices."""
+"""Streams recorded while they are relayed, within their byte limit, and replayed in slices."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,7 +13,7 @@ USAGE = Usage(3, 2)
 
 
 async def recorded(events: Sequence[StreamEvent], most: int = 1000, choices: int = 1) -> list[Sequence[bytes] | None]:
-    """What is told at the end of a stream that was read and finished."""
+    """Return the recordings reported at the end of a stream that was read and finished."""
     told: list[Sequence[bytes] | None] = []
     stream = RecordedStream(LocalStream([*events]), most, choices, told.append)
     assert list(stream.first()) == list(events)

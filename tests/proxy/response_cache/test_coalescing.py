@@ -1,4 +1,4 @@
-"""Equal requests under way: who leads, who follows, and what becomes of the followers."""
+"""Equal requests in flight: which one leads, which ones follow, and the results of the followers."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The answer cache over sockets: who is answered out of it, with what, and what it counts."""
+"""The response cache over sockets: which requests it answers, with which response, and how it counts them."""
 
 import asyncio
 import json
@@ -44,7 +44,7 @@ CHANGING = re.compile(rb'"(id|created)":("[^"]*"|\d+)')
 
 @dataclass
 class Wall:
-    """Unix seconds, as the test sets them."""
+    """A clock of Unix seconds, as the test sets them."""
 
     seconds: float = 1_795_000_000.0
 
@@ -73,7 +73,7 @@ def body(path: str = PATH, **fields: JsonValue) -> JsonObject:
 
 
 def usual(received: Received) -> Script:
-    """A vendor that answers every request, each with another text."""
+    """Answer every request with another text."""
     asked = json.loads(received.body)
     text = f"answer {id(received)}"
     if asked.get("stream"):
@@ -86,7 +86,7 @@ def told(answer: Answer) -> tuple[str | None, str | None, str | None]:
 
 
 def shown(answer: Answer) -> bytes:
-    """The body, without what each answer has of its own."""
+    """Return the body, without the parts that differ in each response."""
     return CHANGING.sub(b"", answer.body)
 
 
@@ -363,12 +363,12 @@ async def test_followers_of_an_answer_that_is_not_kept_ask_by_themselves(served:
 async def test_a_team_that_fills_the_cache_displaces_its_own_answers(served: Served) -> None:
     ads = {"Authorization": "Bearer ads"}
     await served.ask(headers=ads)
-    served.rig.gateway.cache.kept.most = 20_000
+    served.rig.features.cache.kept.most = 20_000
     for number in range(40):
         await served.ask(user=str(number))
     assert told(await served.ask(headers=ads))[0] == "hit"
-    assert served.rig.gateway.cache.kept.size <= 20_000
-    assert served.rig.gateway.cache.kept.evicted > 0
+    assert served.rig.features.cache.kept.size <= 20_000
+    assert served.rig.features.cache.kept.evicted > 0
 
 
 async def test_a_table_that_says_something_else_of_the_name_asks_anew(served: Served) -> None:

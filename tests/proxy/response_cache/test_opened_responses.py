@@ -1,4 +1,4 @@
-"""Answers that were opened once: found by the entry they came from, within their bytes."""
+"""Responses that were unpacked once: found by the entry they came from, within their byte limit."""
 
 from proxy.response_cache.packed_response import CachedResponse
 from proxy.response_cache.store import LARGEST, MOST_BYTES, OpenedResponse, OpenedResponses

@@ -1,4 +1,4 @@
-"""Answers as bytes and back, to the letter."""
+"""Responses packed as bytes and unpacked again, byte for byte."""
 
 from typing import get_args
 

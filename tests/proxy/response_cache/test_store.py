@@ -1,4 +1,4 @@
-"""What seals answers, and where they are."""
+"""The key that seals responses, and the store that holds them."""
 
 import secrets
 from typing import cast

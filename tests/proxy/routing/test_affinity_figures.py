@@ -1,6 +1,6 @@
-"""What affinity promises: cached tokens as of one deployment, bounded load, and little moved by a loss.
+"""The promises of affinity: as many cached tokens as with one deployment, bounded load, and few moves after a loss.
 
-By counts alone: conversations before deployments with caches, planned as a gateway plans them, in virtual time.
+By counts alone: conversations in front of deployments with caches, planned as a gateway plans them, in virtual time.
 """
 
 import bisect
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from proxy.routing.resolve_model import plan
+from proxy.routing.resolve_model import plan_for
 from proxy.routing.snapshot import ANYONE, Snapshot
 from tests.proxy.kit.conversations import Busy, PrefixCache, deployments, homes, planned, session_load
 from tests.proxy.kit.deployment_loads import Told
@@ -21,7 +21,8 @@ from tests.support.nightly import some
 FOUR = ("eu", "us", "asia", "home")
 CONVERSATIONS, TURNS = 200, 10
 BLOCKS_OF_A_TURN, SHARED_BLOCKS = 5, 12
-"""Blocks of 128 tokens: each turn adds 640, behind 1,536 tokens of instructions and tools that all have."""
+"""Blocks of 128 tokens: each turn adds 640, after 1,536 tokens of instructions and tools that all conversations
+share."""
 
 
 def turns(rng: random.Random) -> Iterator[tuple[str, int]]:
@@ -39,14 +40,15 @@ def turns(rng: random.Random) -> Iterator[tuple[str, int]]:
 
 
 def cached_blocks(table: Snapshot, blocks: int) -> int:
-    """Return the blocks that come out of the caches of a table's deployments, of which each holds so many."""
+    """Return the blocks that are found in the caches of a configuration's deployments, each of which holds `blocks`
+    blocks."""
     rng = random.Random(4)
     load = Told(rng.random)
     caches = {target.name: PrefixCache(blocks) for target in table.targets()}
     found = 0
     for conversation, length in turns(rng):
         own = session_load(conversation, load)
-        made = plan(table, ANYONE, "v/m", "openai", own)
+        made = plan_for(table, ANYONE, "v/m", "openai", own)
         found += caches[made.targets[0].name].read(conversation, length, SHARED_BLOCKS)
     return found
 
@@ -74,12 +76,13 @@ class Traffic:
         self.shares = list(accumulate(1 / (place + 1) ** 1.3 for place in range(len(self.sessions))))
 
     def session(self) -> str:
-        """Draw a session by Zipf's law with an exponent of 1.3."""
+        """Choose a session at random by Zipf's law with an exponent of 1.3."""
         return self.sessions[bisect.bisect(self.shares, self.rng.random() * self.shares[-1])]
 
 
 def spread(table: Snapshot, seed: int, requests: int = 6_000) -> tuple[list[float], float]:
-    """Return the greatest share of requests in flight over the mean at each moment, and the share at home."""
+    """Return the greatest ratio of requests in flight to the mean at each moment, and the share of requests at their
+    home deployment."""
     rng = random.Random(seed)
     traffic = Traffic(rng, [f"{seed} {number}" for number in range(2_000)], 128.0)
     busy, ends, now, home = Busy(), list[tuple[float, int]](), 0.0, 0

@@ -1,4 +1,4 @@
-"""Rules of affinity as the table has them: by level, by policy, and in words."""
+"""Rules of affinity from the configuration: by level, by policy, and as text."""
 
 from config.sections.affinity_section import AffinitySection
 from proxy.routing.affinity_rules import (

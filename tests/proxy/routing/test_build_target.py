@@ -1,4 +1,4 @@
-"""One deployment's settings and its vendor's row, joined, or every reason why not, at its place."""
+"""One deployment's settings and its vendor's row, joined, or every reason why they cannot be, at its place."""
 
 import typing
 from dataclasses import dataclass
@@ -215,13 +215,13 @@ def test_every_profile_can_be_used(name: str) -> None:
 
 
 class DeploymentSettings(table_schema.DeploymentSettings):
-    """The settings of deployments, and one more."""
+    """The settings of deployments, and one more setting."""
 
     siesta: Timeout = setting("How long it rests.", "7s")
 
 
 class Table(table_schema.GatewayConfig):
-    """A table with that setting."""
+    """A configuration with that setting."""
 
     defaults: DeploymentSettings = DeploymentSettings()
 
@@ -258,7 +258,7 @@ SECTIONS = {"timeouts": Timeouts, "retries": Retries, "budget": RetryBudget, "ci
 
 
 def lacking(section: type[Section], part: type) -> list[str]:
-    """The settings of a section for which a part of a target has no field of the same name and type."""
+    """Return the settings of a section for which a part of a target has no field of the same name and type."""
     had = typing.get_type_hints(part, localns={"Dialect": object})
     wanted = typing.get_type_hints(section)
     names = [name for name in settings_of(section) if name not in WORKED_OUT]
@@ -268,7 +268,7 @@ def lacking(section: type[Section], part: type) -> list[str]:
 
 
 def kinds(hint: object) -> set[object]:
-    """The types of a hint but for None."""
+    """Return the types of a type hint except `None`."""
     union = typing.get_origin(hint) in (typing.Union, UnionType)
     return {kind for kind in (typing.get_args(hint) if union else (hint,)) if kind is not NoneType}
 

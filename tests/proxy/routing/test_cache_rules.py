@@ -1,8 +1,8 @@
-"""Which rules a name's answer cache has."""
+"""The rules of a name's response cache."""
 
 from config.sections.cache_section import CacheSection
 from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import plan
+from proxy.routing.resolve_model import plan_for
 from proxy.routing.route_settings import CacheRules, cache_rules
 from proxy.routing.snapshot import ANYONE
 from tests.proxy.kit.tables import snapshot
@@ -28,7 +28,7 @@ def test_the_nearest_level_that_says_cache_says_all_of_it() -> None:
     found = {
         name: rules and rules.ttl
         for name in ("v/m", "v/own", "v/own/eu", "v/off", "w/any", "plain", "own")
-        if (rules := plan(table, ANYONE, name, "openai", IDLE).cache) or True
+        if (rules := plan_for(table, ANYONE, name, "openai", IDLE).cache) or True
     }
     assert found == {
         **{"v/m": 1.0, "v/own": 3.0, "v/own/eu": 3.0, "v/off": None, "w/any": 2.0},

@@ -1,4 +1,4 @@
-"""Limits and budgets compiled: bursts, quotas, billionths of a USD, and equal values that are one."""
+"""Limits and budgets compiled: bursts, quotas, billionths of a USD, and equal values that are the same object."""
 
 from config.sections.limits_section import BudgetSection, LimitsSection
 from config.sections.team_section import TeamSection

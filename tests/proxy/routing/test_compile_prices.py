@@ -1,4 +1,5 @@
-"""The price of each deployment, by what is written and what the list has, which is read only if it may be needed."""
+"""The price of each deployment, by the written price and the list's price. The list is read only if it may be
+needed."""
 
 from datetime import date
 

@@ -1,4 +1,4 @@
-"""What policies are told of deployments, and of members that lead to several."""
+"""The load that policies receive of deployments, and of members that lead to several."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,9 +1,9 @@
-"""Names of discovered models: listed where and only where `plan` would let a team ask for them."""
+"""Names of discovered models: listed exactly if `plan` would let a team request them."""
 
 from proxy.errors import GatewayError
 from proxy.routing.deployment_load import IDLE
 from proxy.routing.discovered_names import each_discovered
-from proxy.routing.resolve_model import nearest, plan, visible
+from proxy.routing.resolve_model import nearest, plan_for, visible
 from tests.proxy.kit.tables import digest_of, snapshot
 from tests.support.looped import looped
 
@@ -39,7 +39,7 @@ def test_a_discovered_name_is_listed_just_where_it_may_be_asked_for_and_is_that_
         places = [target.deployment for target in table.wildcards[vendor].targets]
         for candidate, pinned in ((name, places), *((f"{name}/{place}", [place]) for place in places)):
             try:
-                planned = plan(table, asking, candidate, "openai", IDLE)
+                planned = plan_for(table, asking, candidate, "openai", IDLE)
             except GatewayError:
                 assert candidate not in found
                 continue
@@ -49,7 +49,7 @@ def test_a_discovered_name_is_listed_just_where_it_may_be_asked_for_and_is_that_
                 assert leads
                 assert [target.deployment for target in found[candidate]] == pinned
             else:
-                # A deployment may be asked for by names that the list does not show, as the table's own may.
+                # A deployment may be requested by names that the list does not show, like a configured deployment.
                 assert not leads or candidate != name
 
 
@@ -62,11 +62,11 @@ def test_a_discovered_model_is_listed_with_its_deployments_as_the_table_s_own_ar
 
 def test_listing_many_names_leaves_the_models_in_use_where_they_are() -> None:
     table = snapshot(DISCOVERED)
-    kept = plan(table, table.teams["all"], "v/in-use", "openai", IDLE).targets
+    kept = plan_for(table, table.teams["all"], "v/in-use", "openai", IDLE).targets
     for number in range(10_000):
         assert len([*each_discovered(table, table.teams["all"], "v", f"m{number}")]) == 3
         assert len([*each_discovered(table, table.teams["place"], "v", f"m{number}")]) == 0
-    assert plan(table, table.teams["all"], "v/in-use", "openai", IDLE).targets[0] is kept[0]
+    assert plan_for(table, table.teams["all"], "v/in-use", "openai", IDLE).targets[0] is kept[0]
 
 
 def test_a_name_that_is_not_listed_works_and_is_neither_listed_nor_suggested() -> None:
@@ -91,4 +91,4 @@ teams:
     assert nearest(table, team, "v/behint") == ()
     assert not [*each_discovered(table, team, "v", "found")]
     for name in ("helper", "mine", "v/behind", "v/behind/a", "v/own", "v/found"):
-        assert plan(table, team, name, "openai", IDLE).targets
+        assert plan_for(table, team, name, "openai", IDLE).targets

@@ -8,7 +8,7 @@ import pytest
 from proxy.errors import GatewayError
 from proxy.routing.in_service import in_service
 from proxy.routing.policies import POLICIES
-from proxy.routing.resolve_model import plan, whole_plan
+from proxy.routing.resolve_model import plan_for, whole_plan
 from proxy.routing.snapshot import ANYONE
 from tests.proxy.kit.deployment_loads import Told
 from tests.proxy.kit.tables import snapshot
@@ -39,18 +39,18 @@ def test_no_policy_calls_what_is_out_of_service_and_the_others_share_evenly(poli
     load = Told(Random(5).random)
     first: Counter[str] = Counter()
     for _ in range(240):
-        found = plan(table, ANYONE, "v/m", "openai", load)
+        found = plan_for(table, ANYONE, "v/m", "openai", load)
         assert {target.deployment for target in found.targets} == {"b", "c"}
         assert [target.deployment for target in found.out_of_service] == ["a"]
         first[found.targets[0].deployment] += 1
     if policy in ("weighted", "round_robin", "least_busy"):
         assert abs(first["b"] - first["c"]) <= 40, first
-    over = plan(table, ANYONE, "over", "openai", load)
+    over = plan_for(table, ANYONE, "over", "openai", load)
     assert {target.name for target in over.targets} == {"v/other/default", "gone/kept/default"}
 
 
 def test_fallbacks_and_nested_routes_leave_out_what_is_out_of_service() -> None:
-    found = plan(snapshot(TABLE.format(policy="priority")), ANYONE, "nested", "openai", Told(lambda: 0.0))
+    found = plan_for(snapshot(TABLE.format(policy="priority")), ANYONE, "nested", "openai", Told(lambda: 0.0))
     assert not any(target.out_of_service for target in found.every_target)
     assert [target.name for group in found.fallbacks.values() for target in group] == ["v/m/b", "v/m/c"]
 
@@ -60,7 +60,7 @@ def test_a_name_without_a_deployment_in_service_is_refused_and_still_resolves(na
     table = snapshot(TABLE.format(policy="priority"))
     load = Told(lambda: 0.0)
     with pytest.raises(GatewayError) as refused:
-        plan(table, ANYONE, name, "openai", load)
+        plan_for(table, ANYONE, name, "openai", load)
     assert (refused.value.facts.status, refused.value.facts.code) == (503, "no_healthy_deployment")
     kind = "route" if name == "nothing" else "model"
     assert refused.value.facts.message == f"Every deployment of the {kind} '{name}' is out of service."

@@ -1,4 +1,4 @@
-"""The order in which members are tried, for draws and loads that are chosen."""
+"""The order in which members are tried, for chosen random draws and loads."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from tests.proxy.kit.deployment_loads import Now, no_draw
 from tests.support.looped import looped
 
 ALMOST_ONE = 1 - 2**-53
-"""The largest number a draw can give."""
+"""The largest number a random draw can give."""
 
 weights_of = st.lists(st.integers(min_value=0, max_value=1_000_000), max_size=8)
 draws_of = st.floats(min_value=0, max_value=ALMOST_ONE)
@@ -34,12 +34,12 @@ every_other_policy = looped("policy", [policy for name, policy in POLICIES.items
 
 
 def always(number: float) -> Callable[[], float]:
-    """A draw that gives one number."""
+    """Return a draw that always gives one number."""
     return lambda: number
 
 
 def one_by_one(*numbers: float) -> Callable[[], float]:
-    """A draw that gives these numbers in turn."""
+    """Return a draw that gives these numbers in turn."""
     left = iter(numbers)
     return lambda: next(left)
 

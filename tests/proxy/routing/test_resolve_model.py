@@ -1,19 +1,19 @@
-"""Names to targets: which rule finds what, who may ask for it, and what a wrong name is told."""
+"""Names resolved to targets: which rule finds which target, which team may request it, and the message for a wrong
+name."""
 
 import pytest
 
 from proxy.errors import ErrorFacts, GatewayError
 from proxy.routing.deployment_load import IDLE, Load
+from proxy.routing.request_plan import Plan, Step
 from proxy.routing.resolve_model import (
     MAX_CACHED_NAMES,
     MAX_COMPARED,
-    Plan,
-    Step,
     allowed,
     covered,
     knows,
     nearest,
-    plan,
+    plan_for,
     visible,
 )
 from proxy.routing.snapshot import ANYONE, Team
@@ -59,7 +59,7 @@ SEARCH, NARROW, NONE = (TABLE.teams[name] for name in ("search", "narrow", "none
 
 
 def planned(name: str, team: Team = ANYONE, surface: str = "openai", draw: float = 0.0) -> Plan:
-    return plan(TABLE, team, name, surface, Told(lambda: draw))
+    return plan_for(TABLE, team, name, surface, Told(lambda: draw))
 
 
 def targets(name: str, team: Team = ANYONE, surface: str = "openai", draw: float = 0.0) -> list[str]:
@@ -148,7 +148,7 @@ routes:
 
 
 def loaded(name: str, load: Load) -> list[str]:
-    return [target.name for target in plan(LOADED, ANYONE, name, "openai", load).targets]
+    return [target.name for target in plan_for(LOADED, ANYONE, name, "openai", load).targets]
 
 
 def test_the_load_orders_the_deployments_of_a_model() -> None:
@@ -182,7 +182,7 @@ def test_a_target_that_two_members_lead_to_is_tried_once() -> None:
         "vendors: {openai: {api_key: k}}\nmodels: {openai/a: {}, openai/b: {}}\n"
         "routes: {r: {targets: [openai/a, openai/b, s]}, s: {targets: [openai/b, openai/a/default]}}"
     )
-    found = plan(table, ANYONE, "r", "openai", IDLE)
+    found = plan_for(table, ANYONE, "r", "openai", IDLE)
     assert [target.name for target in found.targets] == ["openai/a/default", "openai/b/default"]
 
 
@@ -365,7 +365,7 @@ def test_a_team_knows_of_the_models_behind_its_routes_and_of_those_of_its_deploy
 def test_a_plan_that_no_load_decides_is_made_once_for_a_team_a_name_and_a_surface() -> None:
     for name in ("openai/gpt", "azure-eu/ordered", "fw/accounts/x", "cheap", "azure-eu/gpt/france"):
         assert planned(name) is planned(name)
-        assert planned(name).targets == plan(TABLE, ANYONE, name, "openai", IDLE).targets
+        assert planned(name).targets == plan_for(TABLE, ANYONE, name, "openai", IDLE).targets
     assert planned("fast") is not planned("fast", SEARCH)
     assert planned("gpt", surface="scale").steps[0].rule == "default vendor"
     assert refusal("gpt").code == "model_not_found"
@@ -383,7 +383,7 @@ def test_a_plan_that_the_load_decides_is_ordered_anew_for_each_request(name: str
 def test_what_is_kept_of_names_is_bounded_and_dies_with_the_table() -> None:
     table, other = (snapshot("vendors: {fw: {profile: openai, api_key: k}}\nmodels: {fw/*: {}}") for _ in range(2))
     for number in range(MAX_CACHED_NAMES + 10):
-        plan(table, ANYONE, f"fw/{number}", "openai", IDLE)
+        plan_for(table, ANYONE, f"fw/{number}", "openai", IDLE)
     assert 0 < len(table.cached_names) <= MAX_CACHED_NAMES
     assert not other.cached_names
 
@@ -391,5 +391,5 @@ def test_what_is_kept_of_names_is_bounded_and_dies_with_the_table() -> None:
 def test_a_name_that_is_refused_is_not_kept() -> None:
     table = snapshot("vendors: {fw: {profile: openai, api_key: k}}\nmodels: {fw/m: {}}")
     with pytest.raises(GatewayError):
-        plan(table, ANYONE, "fw/x", "openai", IDLE)
+        plan_for(table, ANYONE, "fw/x", "openai", IDLE)
     assert not table.cached_names

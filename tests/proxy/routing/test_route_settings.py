@@ -1,10 +1,10 @@
-"""Settings of routes: which hold for a name that stands for another."""
+"""Settings of routes: which apply to a name that stands for another."""
 
 from dataclasses import fields, replace
 
 from config.sections.route_section import ROUTE_SETTINGS
 from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import plan, settings_of
+from proxy.routing.resolve_model import plan_for, settings_of
 from proxy.routing.route_settings import RouteSettings
 from proxy.routing.snapshot import ANYONE
 from tests.proxy.kit.tables import digest_of, snapshot
@@ -72,7 +72,7 @@ NOTHING: tuple[list[str], bool, float | None] = ([], False, None)
 def test_a_name_that_stands_for_a_route_has_each_setting_of_it_that_it_does_not_write(
     name: str, team: str, expected: tuple[list[str], bool, float | None]
 ) -> None:
-    found = plan(TABLE, TABLE.teams[team] if team else ANYONE, name, "openai", IDLE)
+    found = plan_for(TABLE, TABLE.teams[team] if team else ANYONE, name, "openai", IDLE)
     fallbacks = [f"{each.vendor}/{each.model}" for each in found.every_target if each not in found.targets]
     assert (fallbacks, found.same_space, found.cache and found.cache.ttl) == expected
 

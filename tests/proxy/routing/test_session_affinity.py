@@ -1,4 +1,4 @@
-"""Ranks of members for a conversation: by value, whatever the process, by weight, and within a bound on load."""
+"""Ranks of members for a conversation: by value, independent of the process, by weight, and within a bound on load."""
 
 from proxy.routing.session_affinity import ALWAYS_ALLOWED, MemberGroup, rank, seed, within_load
 from tests.support.looped import looped

@@ -1,4 +1,4 @@
-"""Conversations of requests: what names one, and that nothing else does."""
+"""Conversations of requests: the fields that identify one, and that no other field does."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""The conversation of a request in its plan: which names place it, what is placed, and what becomes of it."""
+"""The conversation of a request in its plan: which names use it, which requests it places, and its outcome."""
 
 import gc
 import tracemalloc
@@ -10,7 +10,7 @@ import pytest
 from providers.target import Target
 from proxy.routing.affinity_rules import OFF, AffinityRules
 from proxy.routing.deployment_load import IDLE, LiveLoad, MemberLoad, RecordingLoad
-from proxy.routing.resolve_model import plan
+from proxy.routing.resolve_model import plan_for
 from proxy.routing.session_affinity import MemberGroup
 from proxy.routing.session_key import SessionKey, key_names, session_number
 from proxy.routing.session_load import SessionLoad
@@ -73,11 +73,11 @@ routes:
 def test_a_name_with_affinity_places_the_turns_of_a_conversation_at_one_deployment(name: str, placed: bool) -> None:
     table = snapshot(TABLE)
     own = session_load("s")
-    made = plan(table, ANYONE, name, "openai", own)
+    made = plan_for(table, ANYONE, name, "openai", own)
     assert (own.placed is not None and bool(own.placed.placements)) is placed
     for draw in (0.1, 0.5, 0.9) if placed and name != "both-not" else ():
         again = session_load("s", Told(partial(float, draw)))
-        assert plan(table, ANYONE, name, "openai", again).targets == made.targets
+        assert plan_for(table, ANYONE, name, "openai", again).targets == made.targets
 
 
 def test_defaults_and_vendors_say_it_for_names_that_do_not() -> None:
@@ -85,7 +85,7 @@ def test_defaults_and_vendors_say_it_for_names_that_do_not() -> None:
         vendor = "" if level else "affinity: off, "
         text = f"{level}{deployments(ABC)}".replace("{v: {", f"{{v: {{{vendor}")
         own = session_load("s")
-        plan(snapshot(text), ANYONE, "v/m", "openai", own)
+        plan_for(snapshot(text), ANYONE, "v/m", "openai", own)
         assert own.placed is None
 
 
@@ -93,8 +93,8 @@ def test_the_order_of_a_policy_is_that_of_a_request_without_a_conversation() -> 
     table = snapshot(deployments(ABC, more="affinity: {key: [x-own]}, "))
     with_session, without = session_load("s", Told(lambda: 0.5)), Told(lambda: 0.5)
     assert (
-        plan(table, ANYONE, "v/m", "openai", with_session).targets
-        == plan(table, ANYONE, "v/m", "openai", without).targets
+        plan_for(table, ANYONE, "v/m", "openai", with_session).targets
+        == plan_for(table, ANYONE, "v/m", "openai", without).targets
     )
     assert with_session.placed is not None
     assert (with_session.placed.number, with_session.placed.outcome("v/m/a")) == (None, "none")
@@ -103,7 +103,7 @@ def test_the_order_of_a_policy_is_that_of_a_request_without_a_conversation() -> 
 @looped(("size", "outcome"), [(4095, "short"), (4096, "kept")])
 def test_a_prompt_below_the_least_goes_by_the_policy_alone(size: int, outcome: str) -> None:
     own = session_load("s", size=size)
-    made = plan(snapshot(deployments(ABC)), ANYONE, "v/m", "openai", own)
+    made = plan_for(snapshot(deployments(ABC)), ANYONE, "v/m", "openai", own)
     assert own.placed is not None
     assert own.placed.outcome(made.targets[0].label) == outcome
 
@@ -194,9 +194,9 @@ def test_the_conversation_is_looked_for_once_and_only_where_a_group_is_met(monke
     monkeypatch.setattr("proxy.routing.session_load.session_key", noted)
     table = snapshot(TABLE)
     for name in ("v/one", "v/first", "v/not"):
-        plan(table, ANYONE, name, "openai", session_load("s"))
+        plan_for(table, ANYONE, name, "openai", session_load("s"))
     assert asked == []
-    plan(table, ANYONE, "both", "openai", session_load("s"))
+    plan_for(table, ANYONE, "both", "openai", session_load("s"))
     assert asked == [""]
 
 
@@ -220,7 +220,7 @@ def test_a_session_s_load_is_the_process_s() -> None:
 
 @pytest.mark.thorough
 def test_new_conversations_without_end_take_no_more_memory() -> None:
-    """Of as many as are remembered, twice as many more add next to nothing."""
+    """Twice as many conversations as are remembered add next to nothing."""
     table = snapshot(TABLE)
     sizes: list[int] = []
     tracemalloc.start()
@@ -228,7 +228,7 @@ def test_new_conversations_without_end_take_no_more_memory() -> None:
         for first in range(0, 3 * 8192, 8192):
             for number in range(first, first + 8192):
                 headers = {"x-session-id": f"{number}"}
-                plan(table, ANYONE, "v/weighted", "openai", SessionLoad(IDLE, "t", 10_000, headers, REQUEST))
+                plan_for(table, ANYONE, "v/weighted", "openai", SessionLoad(IDLE, "t", 10_000, headers, REQUEST))
             gc.collect()
             sizes.append(tracemalloc.get_traced_memory()[0])
     finally:

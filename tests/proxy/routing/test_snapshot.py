@@ -1,4 +1,4 @@
-"""A table compiled: whole or not at all, and unchangeable."""
+"""A compiled configuration: complete or refused, and immutable."""
 
 import gc
 import math
@@ -14,7 +14,7 @@ from proxy.errors import GatewayError
 from proxy.limits.limit import UNLIMITED
 from proxy.routing.compile_limits import NO_LIMITS
 from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import plan, visible
+from proxy.routing.resolve_model import plan_for, visible
 from proxy.routing.snapshot import ANYONE, CurrentSnapshot, Key, RouteMember, Snapshot, Team, build_snapshot
 from tests.proxy.kit.tables import digest_of, loaded, snapshot
 from tests.support.looped import looped
@@ -266,9 +266,9 @@ def test_keys_for_the_same_names_are_one_team_and_the_name_of_an_own_route_grant
 
 
 def test_a_narrowed_route_keeps_the_team_s_meaning_of_names_inside_it() -> None:
-    # By label: a target that is made of `w/*` may have been made again since the plan of one of them was cached.
+    # Compared by label: a target made of `w/*` may have been made again since the plan of one of them was cached.
     for team in (key_of(HELD, "two").team, HELD.teams["t"]):
-        reached = plan(HELD, team, "all", "openai", IDLE).targets
+        reached = plan_for(HELD, team, "all", "openai", IDLE).targets
         assert [target.label for target in reached] == ["v/n/default", "w/*/default"]
 
 
@@ -292,10 +292,10 @@ def test_a_narrowed_route_keeps_the_team_s_meaning_of_names_inside_it() -> None:
 )
 def test_a_key_may_ask_for_its_names_alone(key: str, name: str, code: str | None) -> None:
     if code is None:
-        assert plan(HELD, key_of(HELD, key).team, name, "openai", IDLE).targets
+        assert plan_for(HELD, key_of(HELD, key).team, name, "openai", IDLE).targets
         return
     with pytest.raises(GatewayError) as caught:
-        plan(HELD, key_of(HELD, key).team, name, "openai", IDLE)
+        plan_for(HELD, key_of(HELD, key).team, name, "openai", IDLE)
     assert caught.value.facts.code == code
 
 
@@ -325,6 +325,6 @@ def test_ten_thousand_teams_with_limits_take_less_than_a_kilobyte_more_each() ->
         finally:
             tracemalloc.stop()
 
-    size("")  # what is made once is no team's
+    size("")  # objects that are made once belong to no team
     limits = "{requests_per_minute: N, tokens_per_minute: 20N, concurrent: N}"
     assert size(f", limits: {limits}, budget: {{usd: N, per: month}}") - size("") < 1024

@@ -1,4 +1,4 @@
-"""Every name of a table with all of its targets, for what watches them."""
+"""Every name of a configuration with all of its targets, for the code that watches them."""
 
 from proxy.routing.resolve_model import targets_of_names
 from tests.proxy.kit.tables import snapshot

@@ -1,4 +1,4 @@
-"""What a process asks of whoever counts, and what it makes of the answers."""
+"""The requests of a process to the coordinator, and its use of the responses."""
 
 import pytest
 
@@ -27,7 +27,7 @@ GOOD = [
     *(b"10", b"12", b"1", b"3", b"0", b"44", b"5", b"6"),
 ]
 REST = [LeaseGrant(1, 3.0, 1.0, 1), LeaseGrant(10, 12.0, 1.0, 3, 0, 44.0, 5.0, 6.0)]
-"""What the last two entries are answered."""
+"""The responses to the last two entries."""
 
 
 def test_every_entry_is_as_wide_as_the_next() -> None:

@@ -1,4 +1,5 @@
-"""What all leases share: the parts of a limit that processes have alone, and when others may not have told theirs."""
+"""The state that all leases share: the shares of a limit that processes have alone, and when others may not have
+reported theirs."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""When something lost is asked again, and which changes are told."""
+"""When a lost service is tried again, and which changes are reported."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from proxy.shared_state.link_state import LINES_WINDOW, MAX_LINES, LinkCondition
 
 
 def lost() -> LinkState:
-    """It answered once, and then no more."""
+    """Return the state after one response and then no response."""
     standing = LinkState()
     standing.answered(LinkCondition.UP)
     for _ in range(5):
@@ -66,7 +66,7 @@ def test_foreign_content_is_told_and_that_it_is_gone_is_not(standing: LinkState)
 
 
 def flap(standing: LinkState, now: float) -> LinkCondition | None:
-    """Lose it, or have it back."""
+    """Lose the service, or have it back."""
     if standing.up:
         for _ in range(5):
             standing.missed()

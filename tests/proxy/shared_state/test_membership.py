@@ -1,4 +1,4 @@
-"""How many processes there are, and since when all of them have told what they hold."""
+"""How many processes there are, and since when all of them have reported what they hold."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whether Redis may throw away what is counted there, and who hears of it."""
+"""Whether Redis may evict the counters stored there, and which log reports it."""
 
 import asyncio
 import logging

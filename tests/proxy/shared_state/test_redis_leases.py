@@ -1,4 +1,4 @@
-"""Leases from a real Redis: the script is the model's arithmetic, and what others write there is no harm."""
+"""Leases from a real Redis: the script's arithmetic equals the model's, and foreign data there does no harm."""
 
 import asyncio
 import math
@@ -26,14 +26,14 @@ from proxy.shared_state.redis_sync import SharedState
 from tests.support.redis import RealRedis, fake_redis, frozen
 
 TIMED = SCRIPT.replace("local time = redis.call('TIME')", "local time = {ARGV[#ARGV - 1], ARGV[#ARGV]}")
-"""The script by a clock that the test turns."""
+"""The script with a clock that the test sets."""
 
 EPOCH = 1_767_225_600
 
 
 @pytest.fixture(autouse=True)
 def patient() -> Iterator[None]:
-    """What a busy machine takes says nothing of the script."""
+    """Raise the exchange timeout: delays of a busy machine say nothing about the script."""
     with patch("proxy.shared_state.redis_leases.EXCHANGE_TIMEOUT", 5.0):
         yield
 
@@ -50,7 +50,7 @@ async def shared(url: str) -> AsyncIterator[SharedState]:
 
 
 def asked(random_: random.Random) -> LeaseRequest:
-    """Any ask: few keys, so that they meet, and demands whose sums are exact in any order."""
+    """Generate any exchange: few keys, so that they meet, and demands whose sums are exact in any order."""
     key = random_.choice(("a", "b", "c"))
     match random_.randrange(4):
         case 0:
@@ -100,7 +100,7 @@ async def test_the_script_and_the_model_say_the_same(redis: RealRedis, seed: int
             words = [process, *encode_requests(asks), str(time[0] + EPOCH), str(time[1])]
             reply = await state.command(("EVAL", TIMED, len(asks) + 1, *(ask.key for ask in asks), "ended", *words))
             grants = counter.exchange(process, asks, now)
-            # Redis keeps the fields of a key in any order, and parts are no round numbers.
+            # Redis keeps the fields of a key in any order, and shares are not round numbers.
             assert shares_rounded(decode_reply(reply, asks)) == shares_rounded(grants)
 
 

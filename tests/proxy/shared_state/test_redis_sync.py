@@ -1,4 +1,4 @@
-"""Processes that share a Redis: what they tell each other, and what becomes of them when it is lost or lies."""
+"""Processes that share a Redis: the data that they exchange, and their state when Redis is lost or sends wrong data."""
 
 import asyncio
 import logging
@@ -44,14 +44,14 @@ def hurried() -> Iterator[None]:
 
 @pytest.fixture
 def told(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    """What the process says of itself."""
+    """Return the data that the process reports."""
     caplog.set_level(logging.INFO, "dragoman")
     return caplog
 
 
 @dataclass(slots=True)
 class Process:
-    """What one of the processes knows."""
+    """The knowledge of one process."""
 
     breakers: Breakers
     state: SharedState
@@ -69,7 +69,7 @@ def now() -> float:
 
 @asynccontextmanager
 async def process(url: str, **settings: object) -> AsyncIterator[Process]:
-    """One process that shares, for as long as the block."""
+    """Run one process that shares, for the duration of the block."""
     breakers = Breakers(HealthRules(), middle)
     state = SharedState(SharedSection.model_validate({"redis": url, **settings}), breakers.apply_cooldowns)
     breakers.share(state.cooldowns)
@@ -214,7 +214,7 @@ async def test_foreign_words_are_told_once_and_others_heard(redis: RealRedis, to
     assert told.messages == [f"Redis at 127.0.0.1:{redis.port} holds data that no gateway wrote, which is ignored"] * 2
 
 
-# One that is lost, or lies -------------------------------------------------------------------------------------------
+# A server that is lost, or sends wrong data ---------------------------------------------------------------------------
 
 
 def refused(told: pytest.LogCaptureFixture) -> None:
@@ -236,13 +236,13 @@ async def test_one_that_never_answers_is_left_after_its_limit(told: pytest.LogCa
     async with fake_redis(frozen) as fake, process(fake.url):
         await until(lambda: bool(told.messages))
         assert fake.connections
-        # None is kept that was given up.
+        # No connection stays open that the client gave up.
         await until(lambda: len(fake.tasks) <= 1)
     refused(told)
 
 
 async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """A byte at a time, for ever."""
+    """Send one byte at a time, for ever."""
     while True:
         writer.write(b"*")
         await writer.drain()
@@ -250,7 +250,7 @@ async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 
 async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """A long text without an end."""
+    """Send a long text without an end."""
     writer.write(b"+OK\r\n+OK\r\n$100000000\r\n")
     while True:
         writer.write(b"x" * 65536)
@@ -258,7 +258,7 @@ async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """The end at once."""
+    """Close the connection at once."""
 
 
 LIES = [
@@ -363,6 +363,6 @@ async def test_a_crowd_that_is_told_to_wait_is_a_few_commands() -> None:
             for number in range(200):
                 one.told(replace(A, deployment=str(number)), LIMITED)
                 await asyncio.sleep(0.001)
-            # The first of all came before the crowd, and the first of the crowd does not wait.
+            # The very first command came before the crowd, and the first of the crowd does not wait.
             assert 2 <= commands <= 2 + (loop.time() - began) / LEAST_PAUSE
             assert isinstance(fake, FakeRedis)

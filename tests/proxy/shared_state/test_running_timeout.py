@@ -1,4 +1,4 @@
-"""A limit ends what does not answer, and nothing that answered while this process did not run."""
+"""A time limit ends a call that does not respond, and no call that responded while this process did not run."""
 
 import asyncio
 import socket
@@ -20,12 +20,12 @@ async def test_an_answer_that_came_while_the_process_did_not_run_is_read() -> No
     async def read() -> bytes:
         begun.set()
         received = await loop.sock_recv(here, 100)
-        await asyncio.sleep(0)  # as what reads in several steps
+        await asyncio.sleep(0)  # like a reply that is read in several steps
         return received
 
     async def held_up() -> None:
         await begun.wait()
-        time.sleep(0.5)  # noqa: ASYNC251 - that is what is tested
+        time.sleep(0.5)  # noqa: ASYNC251 - blocks the loop on purpose
         there.send(b"here")
 
     with here, there:

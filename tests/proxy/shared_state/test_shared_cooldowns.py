@@ -1,4 +1,4 @@
-"""What is said, what is heard, and what of it is new, by values on a clock of the test's own."""
+"""The cooldowns that a process publishes and receives, and which are new, as values on the test's own clock."""
 
 import string
 
@@ -23,7 +23,7 @@ NOW = 1_000_000
 
 
 class Ear:
-    """A process's hearsay, its time in seconds, and how often it was woken."""
+    """A process's received cooldowns, its time in seconds, and how often it was woken."""
 
     def __init__(self) -> None:
         self.now = 50.0
@@ -34,12 +34,12 @@ class Ear:
         self.woken += 1
 
     def hears(self, *entries: tuple[str, int]) -> tuple[Cooldown, ...]:
-        """What is new to it of these members and ends, where the others' time is NOW."""
+        """Return the new cooldowns among these members and ends, if the sender's time is NOW."""
         return self.hearsay.incoming(reply(*entries), {}).cooldowns
 
 
 def reply(*entries: tuple[str, int], now: int = NOW) -> list[object]:
-    """An answer of Redis."""
+    """Return a response of Redis."""
     return [now, [part for name, end in entries for part in (name.encode(), str(end).encode())]]
 
 

@@ -1,4 +1,4 @@
-"""Entries that processes share at one Redis, and what becomes of requests when it is lost, slow or lies."""
+"""Entries that processes share at one Redis, and the effect on requests when it is lost, slow or sends wrong data."""
 
 import asyncio
 import time
@@ -18,12 +18,12 @@ from tests.support.waiting import until
 OWNER = "team canary-of-a-team"
 RULES = EntryRules("thinking", 3600.0, 16 << 20, 4 << 20, 8 << 20, 0.05)
 PATIENT = replace(RULES, patience=10.0)
-"""For a server that answers, however slow the machine is."""
+"""A time limit for a server that responds, however slow the machine is."""
 
 
 @asynccontextmanager
 async def process(url: str, prefix: str = "dragoman", rules: EntryRules = PATIENT) -> AsyncIterator[SharedEntries]:
-    """One process's entries, for as long as the block."""
+    """Yield one process's entries for the duration of the block."""
     state = SharedState(SharedSection.model_validate({"redis": url, "prefix": prefix}), lambda cooldowns, now: None)
     turns = SharedEntries(state.command, lambda: True, state.prefix, rules)
     tasks = [asyncio.create_task(state.run()), asyncio.create_task(turns.run())]
@@ -45,7 +45,7 @@ async def written(turns: SharedEntries, owner: str, key: str) -> None:
     async def there() -> bool:
         return key in (await turns.take(owner, [key]) or {})
 
-    while not await there():  # noqa: ASYNC110 - Redis tells no one
+    while not await there():  # noqa: ASYNC110 - no event
         await asyncio.sleep(0.005)
 
 

@@ -1,4 +1,4 @@
-"""Short ways to parse and to render in the tests of the surfaces."""
+"""Helpers that parse and render in the tests of the surfaces."""
 
 import json
 from typing import cast
@@ -26,12 +26,12 @@ every_row = looped("row", ROWS.values(), ids=ROWS.keys())
 
 
 def complete(row: CompletionSurface = OPENAI, /, **fields: JsonValue) -> UnifiedRequest:
-    """A parsed text completion; model and prompt are filled in."""
+    """Return a parsed text completion; model and prompt are filled in."""
     return row.parse(Operation.COMPLETIONS, orjson.dumps({"model": "m", "prompt": "p", **fields}), None)
 
 
 def converse(row: CompletionSurface = OPENAI, /, **fields: JsonValue) -> UnifiedRequest:
-    """A parsed chat; model and messages are filled in."""
+    """Return a parsed chat; model and messages are filled in."""
     messages = [{"role": "user", "content": "hi"}]
     return row.parse(Operation.CHAT, orjson.dumps({"model": "m", "messages": messages, **fields}), None)
 
@@ -39,7 +39,7 @@ def converse(row: CompletionSurface = OPENAI, /, **fields: JsonValue) -> Unified
 def refuse(
     row: CompletionSurface = OPENAI, operation: Operation = Operation.COMPLETIONS, /, **fields: JsonValue
 ) -> ErrorFacts:
-    """What the client is told about a body that must not parse; model and prompt are filled in for completions."""
+    """Return the error facts of a body that must not parse; model and prompt are filled in for completions."""
     filled = {"model": "m", "prompt": "p"} if operation is Operation.COMPLETIONS else {"model": "m"}
     return refuse_bytes(orjson.dumps({**filled, **fields}), row, operation)
 
@@ -47,19 +47,19 @@ def refuse(
 def refuse_bytes(
     body: bytes, row: CompletionSurface = OPENAI, operation: Operation = Operation.COMPLETIONS
 ) -> ErrorFacts:
-    """The same for any bytes."""
+    """Return the error facts of any bytes that must not parse."""
     with pytest.raises(GatewayError) as caught:
         row.parse(operation, body, None)
     return caught.value.facts
 
 
 def params_at_fault(facts: ErrorFacts) -> list[str | None]:
-    """The fields that an error names, in order."""
+    """Return the fields that an error names, in order."""
     return [problem.param for problem in facts.problems]
 
 
 def play(renderer: Renderer, *events: Chunk | Usage) -> bytes:
-    """A whole stream that ends well."""
+    """Return a complete stream that ends well."""
     played = [renderer.chunk(event) if isinstance(event, Chunk) else renderer.usage(event) for event in events]
     return b"".join(played) + renderer.end()
 

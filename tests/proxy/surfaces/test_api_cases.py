@@ -176,5 +176,5 @@ def test_74_trailing_data_and_repeated_fields_are_refused_and_a_mark_is_tolerate
     good = b'{"model":"m","prompt":"p"}'
     assert OPENAI.parse(Operation.COMPLETIONS, b"\xef\xbb\xbf" + good, None).model == "m"
     assert refuse_bytes(good + b"x").param is None
-    # The page lets the last of repeated keys win; who sends two would see one ignored without a word.
+    # The page lets the last of repeated keys win; a client that sends two would have one ignored without an error.
     assert refuse_bytes(b'{"model":"m","prompt":"p","model":"m2"}').param == "model"

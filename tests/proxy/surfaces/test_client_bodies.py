@@ -20,7 +20,7 @@ DEFAULT = "local/default"
 
 @dataclass(frozen=True)
 class Client:
-    """A client's file, where it sends it, and what it must become; params that say nothing are left out."""
+    """A client's recorded body, its destination, and the expected request; params without a meaning are left out."""
 
     file: str
     row: str

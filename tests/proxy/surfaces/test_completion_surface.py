@@ -1,4 +1,4 @@
-"""What a surface is made of, on every row."""
+"""The attributes of a surface, on every row."""
 
 import orjson
 

@@ -1,7 +1,7 @@
-"""An answer that reached its limit while the model thought says so on every surface, whole and streamed.
+"""A response that reached its limit during reasoning reports this on every surface, non-streaming and streamed.
 
-Its bytes have thinking and no text, in each vendor's form. Coding agents ask for more tokens by this reason; with any
-other they take the empty text for the answer.
+Its bytes have reasoning and no text, in each vendor's form. Coding agents request more tokens by this finish reason;
+with any other they take the empty text for the response.
 """
 
 from collections.abc import Iterable
@@ -132,7 +132,8 @@ CUT: Final[tuple[tuple[str, str, tuple[JsonObject, bytes], str], ...]] = (
     ("ollama_native", "m", _ollama(), THOUGHT),
     ("cohere", "command-a-reasoning-08-2025", _cohere(), THOUGHT),
 )
-"""The vendor, its model, what it says whole and streamed, and the thinking in that; a vendor may show none."""
+"""The vendor, its model, its response (non-streaming and streamed), and the reasoning in it; a vendor may show no
+reasoning."""
 
 
 @looped(("vendor", "model", "said", "thought"), CUT, ids=[f"{vendor}-{model}" for vendor, model, _, _ in CUT])

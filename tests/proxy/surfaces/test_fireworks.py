@@ -1,4 +1,4 @@
-"""Fireworks' surface: defaults, and whole streams byte for byte."""
+"""Fireworks' surface: defaults, and complete streams byte for byte."""
 
 from providers.completion import Chunk
 from proxy.errors import ErrorFacts

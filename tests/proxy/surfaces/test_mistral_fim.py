@@ -1,4 +1,4 @@
-"""Filling in the middle: what editors send, and the shape in which they read the answer."""
+"""Fill-in-the-middle completions: the requests of editors, and the form in which they read the response."""
 
 import orjson
 

@@ -1,4 +1,4 @@
-"""OpenAI's surface: paths, defaults, and whole streams byte for byte."""
+"""OpenAI's surface: paths, defaults, and complete streams byte for byte."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Scale's surfaces: whole streams byte for byte, and what differs between v4 and v5."""
+"""Scale's surfaces: complete streams byte for byte, and the differences between v4 and v5."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What every surface's renderer makes of a run: the same as of its chunks one by one, and the same afterwards."""
+"""Every surface's renderer makes the same of a run as of its chunks one by one, and is in the same state afterwards."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ def renderer(surface: Surface, asked: UnifiedRequest, model: str = "v/m") -> Ren
 
 
 def rendered(made: Renderer, parts: list[StreamPart], *, runs: bool) -> tuple[bytes, Failure | None]:
-    """What a renderer writes for parts of a stream and at its end, and why it went no further."""
+    """Return the renderer's output for parts of a stream and at its end, and the failure that stopped it."""
     frames: list[bytes] = []
     try:
         for part in parts:

@@ -1,4 +1,4 @@
-"""The envelope in which clients carry other vendors' thinking back."""
+"""The envelope in which clients carry other vendors' reasoning back."""
 
 from base64 import urlsafe_b64encode
 

@@ -1,4 +1,4 @@
-"""Private AI Services' surface: its own rules, and whole streams like OpenAI's."""
+"""Private AI Services' surface: its own rules, and complete streams like OpenAI's."""
 
 import pytest
 

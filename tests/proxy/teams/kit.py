@@ -1,4 +1,4 @@
-"""A limiter of one team whose time a test sets, and requests that it admits."""
+"""A limiter of one team whose clock a test sets, and requests that it admits."""
 
 import pytest
 
@@ -7,7 +7,8 @@ from proxy.errors import GatewayError
 from proxy.limits.limit_registry import LimitRegistry
 from proxy.request_record import Attempt, RequestRecord
 from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import Plan, plan
+from proxy.routing.request_plan import Plan
+from proxy.routing.resolve_model import plan_for
 from proxy.teams.team_limiter import Later, RequestSize, TeamLimiter
 from tests.proxy.kit.tables import digest_of, snapshot
 
@@ -34,7 +35,7 @@ teams:
 
 
 class Desk:
-    """A limiter of one team, and the time that it is told."""
+    """A limiter of one team with a settable clock."""
 
     def __init__(self, team: str = "", key: str = "") -> None:
         self.now, self.wall = 0.0, WALL
@@ -51,7 +52,7 @@ class Desk:
         self.limiter.use(self.table)
 
     def plan(self, name: str = "v/m") -> Plan:
-        return plan(self.table, self.key.team, name, "openai", IDLE)
+        return plan_for(self.table, self.key.team, name, "openai", IDLE)
 
     def ask(self, size: RequestSize | None = None, name: str = "v/m") -> RequestRecord:
         record = RequestRecord("r", 0.0, "openai", "/", team="t", asked=name)

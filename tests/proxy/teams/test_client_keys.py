@@ -1,4 +1,4 @@
-"""Whose key it is, in whichever header it comes, and what its team may hand on."""
+"""The owner of a key, in each header that may carry it, and the fields that its team may pass through."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -46,7 +46,7 @@ OPEN = snapshot("vendors: {mock: {}}\nmodels: {mock/echo: {}}")
 
 
 def headers(**given: str) -> CIMultiDict[str]:
-    """Headers as the server has them; underscores stand for hyphens."""
+    """Return headers as the server has them; underscores stand for hyphens."""
     return CIMultiDict({name.replace("_", "-"): value for name, value in given.items()})
 
 
@@ -175,7 +175,7 @@ NOTHING = replace(ANYONE, extra_params=False, extra_headers=False)
 
 
 def refused(team: Team, request: UnifiedRequest) -> list[str | None]:
-    """The fields for which a team's request is refused."""
+    """Return the fields for which a team's request is refused."""
     with pytest.raises(GatewayError) as caught:
         permit_extras(team, request)
     assert all(problem.code == "unsupported_parameter" for problem in caught.value.facts.problems)

@@ -1,4 +1,4 @@
-"""What is held of limits, and what tokens cost while they are held."""
+"""The units held of limits, and the cost of tokens while they are held."""
 
 from providers.completion import Usage
 from providers.pricing import Price

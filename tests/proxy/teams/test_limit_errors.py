@@ -1,4 +1,4 @@
-"""What clients are told beyond a limit."""
+"""The errors that clients get beyond a limit."""
 
 from datetime import UTC
 from zoneinfo import ZoneInfo

@@ -1,11 +1,11 @@
-"""What a dry run says of limits: every scope that holds a request, in words, and what it would reserve."""
+"""The limits in a dry run's report: every scope that holds a request, as text, and the units that it would reserve."""
 
 import pytest
 
 from proxy.errors import GatewayError
 from proxy.limits.limit import user_scope
 from proxy.routing.deployment_load import Idle
-from proxy.routing.resolve_model import plan
+from proxy.routing.resolve_model import plan_for
 from proxy.teams.limit_outline import HeldTo, request_limits
 from tests.proxy.kit.tables import digest_of, snapshot
 from tests.support.looped import looped
@@ -28,7 +28,7 @@ teams:
 def test_a_request_is_held_to_its_team_its_name_and_each_key_that_may_ask() -> None:
     table = snapshot(TABLE)
     team = table.teams["search"]
-    found = request_limits(table, team, plan(table, team, "fast", "openai", Idle()), (400, 64, 1))
+    found = request_limits(table, team, plan_for(table, team, "fast", "openai", Idle()), (400, 64, 1))
     assert found is not None
     assert (found.tokens, found.patience) == (164, 5.0)
     assert found.held == (
@@ -39,7 +39,7 @@ def test_a_request_is_held_to_its_team_its_name_and_each_key_that_may_ask() -> N
     assert found.targets == {
         "mock/echo/default": (HeldTo("vendor mock", ("6000 requests per minute, 1000 in one go",)),)
     }
-    other = request_limits(table, team, plan(table, team, "mock/echo", "openai", Idle()), (0, None, 1))
+    other = request_limits(table, team, plan_for(table, team, "mock/echo", "openai", Idle()), (0, None, 1))
     assert other is not None
     assert other.tokens == 4096
     assert [each.scope for each in other.held] == ["team search", "key search/ci"]
@@ -52,7 +52,7 @@ models: {{mock/echo: {{}}}}
 teams: {{data: {{keys: ["{digest_of("d")}"], models: ["*"]}}}}
 """)
     team = table.teams["data"]
-    planned = plan(table, team, "mock/echo", "openai", Idle())
+    planned = plan_for(table, team, "mock/echo", "openai", Idle())
     assert request_limits(table, team, planned, (1, 1, 1)) is None
 
 
@@ -67,7 +67,7 @@ teams:
     budget: [{{usd: 500, per: month, at: 80%, then: {{route: mock/echo}}}}, {{usd: 5, per: day, at: 50%, then: warn}}]
 """)
     team = table.teams["data"]
-    found = request_limits(table, team, plan(table, team, "mock/echo", "openai", Idle()), (1, 1, 1))
+    found = request_limits(table, team, plan_for(table, team, "mock/echo", "openai", Idle()), (1, 1, 1))
     assert found is not None
     assert found.held == (
         HeldTo(
@@ -84,7 +84,7 @@ def test_a_user_who_is_named_is_held_to_what_each_may_use() -> None:
     each = "each_user: {limits: {requests_per_day: 9}, budget: {usd: 5, per: month, then: warn}}"
     table = snapshot(TABLE.replace("limits: {concurrent: 9}", each))
     team = table.teams["data"]
-    planned = plan(table, team, "mock/echo", "openai", Idle())
+    planned = plan_for(table, team, "mock/echo", "openai", Idle())
     words = ("9 requests per day", "5 USD per month; once 100% are spent: a line in the log")
     for user, scope in (("ann", user_scope("data", "ann")), (None, "each user of team data that a request names; ")):
         found = request_limits(table, team, planned, (0, 1, 1), user)
@@ -96,7 +96,7 @@ def test_a_user_who_is_named_is_held_to_what_each_may_use() -> None:
 def test_a_user_who_has_to_be_named_is_asked_for() -> None:
     table = snapshot(TABLE.replace("limits: {concurrent: 9}", "each_user: {required: true}"))
     team = table.teams["data"]
-    planned = plan(table, team, "mock/echo", "openai", Idle())
+    planned = plan_for(table, team, "mock/echo", "openai", Idle())
     with pytest.raises(GatewayError) as raised:
         request_limits(table, team, planned, (0, 1, 1))
     assert raised.value.facts.param == "user"
@@ -128,7 +128,7 @@ def test_what_a_budget_refuses_without_a_price_is_refused(rule: str, user: str |
         ("mock/paid", (1, 1, 1), False),
         ("mock/paid", (None, None, 1), True),
     ):
-        planned = plan(table, team, model, "openai", Idle())
+        planned = plan_for(table, team, model, "openai", Idle())
         if named is None or not refused:
             assert request_limits(table, team, planned, size, user) is not None
             continue
@@ -146,7 +146,7 @@ def test_what_a_budget_refuses_without_a_price_is_refused(rule: str, user: str |
 def test_what_a_key_s_budget_refuses_is_said_with_the_key() -> None:
     table = snapshot(TABLE.replace("name: ci,", f"name: ci, {STRICT},"))
     team = table.teams["search"]
-    found = request_limits(table, team, plan(table, team, "mock/echo", "openai", Idle()), (1, 1, 1))
+    found = request_limits(table, team, plan_for(table, team, "mock/echo", "openai", Idle()), (1, 1, 1))
     assert found is not None
     words = "5 USD per month; once 100% are spent: refused; models without a price are refused"
     assert [words in each.words for each in found.held if each.scope == "key search/ci"] == [True]

@@ -1,4 +1,4 @@
-"""The retry budgets: what they hold, gain and pay for, and whose they are."""
+"""The retry budgets: their size, gains and costs, and their owners."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +11,7 @@ RULES = BudgetRules()
 
 
 def spent(budget: RetryBucket, now: float, rules: BudgetRules = RULES) -> int:
-    """How many tokens there were."""
+    """Spend all tokens and return their number."""
     count = 0
     while budget.spend(rules, now):
         count += 1
@@ -77,7 +77,7 @@ def test_what_is_gained_a_little_at_a_time_adds_up_where_nothing_is_held_to_begi
 
 
 def spent_of(budgets: RetryBudgets, tenant: str, *names: str) -> list[int]:
-    """How many retries a team had left for each name."""
+    """Return how many retries a team had left for each name."""
     return [spent(budgets.of(tenant, name, 0.0), 0.0) for name in names]
 
 

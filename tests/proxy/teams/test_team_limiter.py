@@ -1,4 +1,4 @@
-"""Admission by the limits of teams and keys: what is asked for, held, settled and said."""
+"""Admission by the limits of teams and keys: the units requested, held, settled and reported."""
 
 from collections.abc import Mapping
 from unittest.mock import patch

@@ -1,4 +1,4 @@
-"""What is written out for the sake of each good request, beside what it stands for."""
+"""Shortcuts for good requests compared with the code that they stand for."""
 
 from hypothesis import given
 from hypothesis import strategies as st

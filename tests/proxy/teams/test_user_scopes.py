@@ -1,4 +1,4 @@
-"""Limits of each end user: exact, apart from each other, bounded in number, and kept over reloads."""
+"""Limits of each end user: exact, independent of each other, bounded in number, and unchanged by reloads."""
 
 import asyncio
 from dataclasses import replace
@@ -19,21 +19,21 @@ HOSTILE = "x" * 1_000_000 + "\r\nset-cookie: a=b\0\ud800"
 
 
 def of(desk: Desk, user: str | None, name: str = "v/m") -> RequestRecord:
-    """A request of a user that is admitted."""
+    """Return an admitted request of a user."""
     record = RequestRecord("r", 0.0, "openai", "/", team="t", asked=name, user=user)
     assert desk.later(record, None, name) is None
     return record
 
 
 def over(record: RequestRecord) -> None:
-    """End a request that used a token of its prompt and one of its answer."""
+    """End a request that used one token of its prompt and one of its response."""
     record.attempts, record.usage = [Attempt("v/m/default", 0.0)], Usage(1, 1)
     assert record.held is not None
     record.held.end(record)
 
 
 def passed(desk: Desk, user: str | None, count: int) -> int:
-    """How many of so many requests of a user pass."""
+    """Return how many of `count` requests of a user pass."""
     found = 0
     for _ in range(count):
         try:
@@ -190,7 +190,7 @@ def test_who_used_much_is_forgotten_last_and_who_has_a_request_in_flight_never()
 
 
 def test_a_user_is_waited_for_until_the_ledger_has_told_what_it_spent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its sums come with the first request, and again after it was forgotten."""
+    """The ledger is read for a user's sums with the first request, and again after the user was forgotten."""
     desk = Desk("each_user: {limits: {requests_per_day: 3}}")
     known: set[str] = set()
     asked: list[str] = []
@@ -259,7 +259,7 @@ def test_two_teams_with_one_name_of_a_user_are_two_users() -> None:
 
 
 def test_what_a_user_spent_is_not_left_to_a_ledger_of_which_nothing_was_read() -> None:
-    """The ledger holds the rows, and tells of the user later: until then its counter is all that knows of them."""
+    """The ledger holds the rows, but reports the user later: until then only its counter knows them."""
     desk = Desk("each_user: {limits: {requests_per_day: 9}}")
     known: set[str] = set()
     desk.limiter.users.known = known.__contains__

@@ -1,4 +1,4 @@
-"""Wrong keys of an address: so many at once, then at a pace, and a table that does not grow."""
+"""Wrong keys from an address: a burst is allowed, then a fixed rate, and the number of stored addresses is bounded."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The access log: what a request's line holds, and that no text of a client breaks its form."""
+"""The access log: the fields of a request's line, and that no text of a client breaks its form."""
 
 import json
 import logging
@@ -24,7 +24,7 @@ from tests.support.looped import looped
 
 
 def finished(asked: str = "fast", path: str = "/v1/completions") -> RequestRecord:
-    """A whole answer that took 1.5 s, of which 1.25 were the upstream's."""
+    """Return a non-streaming response that took 1.5 s, of which 1.25 were the upstream's."""
     return RequestRecord(
         "req-1",
         10.0,

@@ -1,4 +1,4 @@
-"""One exposition serves the scrapes of a second."""
+"""One exposition serves all scrapes within a second."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What rows say when they are read."""
+"""The values of rows when they are read."""
 
 import sys
 import threading

@@ -1,4 +1,4 @@
-"""What a scrape shows of limits, budgets and the ledger, read back as Prometheus reads it."""
+"""The limits, budgets and ledger in a scrape, parsed as Prometheus parses it."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ from proxy.telemetry.metrics import Metrics
 
 
 def scraped(families: Callable[[], Iterable[MetricFamily]]) -> dict[str, float]:
-    """The series of these families by name and labels."""
+    """Return the series of these families by name and labels."""
     metrics = Metrics()
     metrics.watch_families(families)
     found: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""The table of fields has every field that a line can have, and no other."""
+"""The list of fields has every field that a line can have, and no other."""
 
 import dataclasses
 import logging
@@ -42,11 +42,11 @@ NOT_IN_LINES = {
     *("billed", "max_tokens", "user", "routed", "held", "key_label", "content", "paid", "tags", "unanswered", "passed"),
     *("heavy", "lacking", "session", "hooks", "hook_lines"),
 }
-"""What a record may hold and no line says."""
+"""The fields that a record may hold and that are in no line."""
 
 
 def full_record() -> RequestRecord:
-    """A record of which every field has something to say."""
+    """Return a record in which every field has a value."""
     record = RequestRecord("req-1", 10.0, "openai", "/v1/completions", "192.0.2.7", "search", "ci", "fast", "fast")
     failed = Attempt(
         "a/m/eu", 10.0, 10.1, "connect", None, "Refused.", maybe_executed=True, cause="refused", vendor_id="a-1"

@@ -1,4 +1,4 @@
-"""Of good requests an exact share is chosen, of all others each."""
+"""Of good requests an exact share is logged, of all others each."""
 
 import pytest
 

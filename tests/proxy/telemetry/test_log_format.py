@@ -1,4 +1,4 @@
-"""The form of log lines: JSON that is one line to every reader, and times in UTC."""
+"""The form of log lines: JSON that is one line for every reader, and times in UTC."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Lines reach their reader or are counted as dropped, and never hold the gateway up."""
+"""Lines reach their reader or are counted as dropped, and never delay the gateway."""
 
 import os
 import queue
@@ -15,7 +15,7 @@ from proxy.telemetry.log_writer import MAX_LINE, LineStream, LineWriter, unbuffe
 
 
 def untold(message: str) -> None:
-    """Nothing is dropped."""
+    """Fail: nothing may be dropped."""
     raise AssertionError(message)
 
 
@@ -33,7 +33,7 @@ class Blocked(BytesIO):
 
 
 class Gone(BytesIO):
-    """A reader that left."""
+    """A reader that disconnected."""
 
     @override
     def write(self, data: object) -> int:
@@ -57,7 +57,7 @@ def test_a_reader_that_stalls_costs_lines_and_no_time_and_both_ends_are_told(mon
     for _ in range(100):
         writer.write(b"line")
     assert writer.dropped >= 80
-    assert told == ["lines of the access log are dropped: nobody reads them"]
+    assert told == ["lines of the access log are dropped: nothing reads them"]
     writer.close(timeout=0.01)
     stream.free.set()
     writer.close()
@@ -76,7 +76,7 @@ def test_a_reader_that_left_stops_nothing() -> None:
 
 
 class Small(BytesIO):
-    """Takes so many bytes, then nothing until there is room again; and a few at a time."""
+    """A reader that accepts `room` bytes, then nothing until there is room again."""
 
     def __init__(self, room: int) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class Small(BytesIO):
         return took
 
 
-# At 5 only the newline is missing, which the next line brings.
+# At 5 only the newline is missing; the next line brings it.
 @pytest.mark.parametrize("room", [0, 1, 4, 6, 7, 11])
 def test_after_a_full_disk_lines_begin_anew(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer_module, "FLUSH_EVERY", 0.0)
@@ -115,7 +115,7 @@ def test_after_a_full_disk_lines_begin_anew(room: int, monkeypatch: pytest.Monke
 
 
 class Hesitant(BytesIO):
-    """Takes nothing the first few times."""
+    """A reader that accepts nothing the first few times."""
 
     refusals = 3
 
@@ -135,7 +135,7 @@ def test_a_pipe_that_does_not_wait_is_waited_for(monkeypatch: pytest.MonkeyPatch
 
 
 class Pieces(BytesIO):
-    """Remembers what was written at once."""
+    """A file that stores each write separately."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -3,7 +3,7 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from proxy.telemetry.merged_metrics import OWN, MetricFamily, WorkerCounts, lasting, merged, of_worker
+from proxy.telemetry.merged_metrics import SINGLE_SOURCE, MetricFamily, WorkerCounts, lasting, merged, of_worker
 from proxy.telemetry.metrics import Metrics, exposition
 from proxy.workers.worker_main import FAMILIES
 from tests.proxy.telemetry.test_metrics import finished, observe
@@ -44,7 +44,7 @@ def test_of_what_was_measured_there_are_parts_or_the_worst(name: str, whole: flo
     assert found.samples == (((name, ()), whole),)
 
 
-@looped("name", sorted(OWN))
+@looped("name", sorted(SINGLE_SOURCE))
 def test_what_the_loading_process_knows_is_not_asked_of_the_others(name: str) -> None:
     (found,) = merged([gauge(name, 1)], [[gauge(name, 5)]])
     assert found.samples == (((name, ()), 1),)
@@ -120,7 +120,7 @@ def test_families_say_what_the_exposition_says() -> None:
     metrics.inflight("v/m/d", 1)
     travelled = FAMILIES.validate_json(FAMILIES.dump_json(metrics.families()))
     shown, said = (set(text.splitlines()) for text in (metrics.render(), exposition(travelled)))
-    # What the process itself takes goes on while it is asked.
+    # The process's own metrics change while they are read.
     assert {line for line in shown ^ said if not line.startswith(b"process_")} == set()
 
 

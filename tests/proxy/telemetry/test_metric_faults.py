@@ -1,4 +1,4 @@
-"""A fault in a metric that counts while requests run is counted and logged, and goes no further."""
+"""A fault in a metric that counts while requests run is counted and logged, and has no other effect."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What a scrape shows, read back as Prometheus reads it."""
+"""The contents of a scrape, parsed as Prometheus parses it."""
 
 import re
 import resource
@@ -57,7 +57,7 @@ GAUGES = {
 
 
 def finished(team: str = "search", status: int = 200, outcome: Outcome = "ok") -> RequestRecord:
-    """A streamed request of 5 s, of which 4 were the upstream's, with its first content after 2."""
+    """Return a streamed request of 5 s, of which 4 were the upstream's, with its first content after 2."""
     return RequestRecord(
         "id",
         100.0,
@@ -82,7 +82,7 @@ def observe(metrics: Metrics, record: RequestRecord) -> None:
 
 
 def series(metrics: Metrics) -> Mapping[str, float]:
-    """The samples of a scrape: name with sorted labels to value."""
+    """Return the samples of a scrape: name with sorted labels to value."""
     return {
         f"{sample.name}{{{','.join(f'{key}={value}' for key, value in sorted(sample.labels.items()))}}}": sample.value
         for family in text_string_to_metric_families(metrics.render().decode())
@@ -91,7 +91,7 @@ def series(metrics: Metrics) -> Mapping[str, float]:
 
 
 def everything() -> Metrics:
-    """All instruments with a value."""
+    """Return all instruments with a value."""
     metrics = Metrics()
     record = finished()
     record.price = Price(1, 2)
@@ -349,14 +349,14 @@ def test_the_use_of_memory_is_what_it_is_when_it_is_shown() -> None:
 
 def test_what_is_kept_of_turns_has_gauges() -> None:
     metrics, kept = Metrics(), StoredEntries(1_000_000, 3600.0)
-    metrics.watch_kept_turns(kept)
+    metrics.watch_stored_turns(kept)
     kept.put("a", "k", b"x" * 88, 0.0)
     assert (series(metrics)["dragoman_kept_turns{}"], series(metrics)["dragoman_kept_turns_bytes{}"]) == (1.0, 600.0)
 
 
 def test_stored_responses_have_gauges() -> None:
     metrics, kept = Metrics(), StoredEntries(1_000_000, 3600.0)
-    metrics.watch_kept_responses(kept)
+    metrics.watch_stored_responses(kept)
     kept.put("a", "k", b"x" * 88, 0.0)
     found = series(metrics)
     assert (found["dragoman_kept_responses{}"], found["dragoman_kept_responses_bytes{}"]) == (1.0, 600.0)

@@ -1,4 +1,4 @@
-"""A fault in an observer is counted and logged, and goes no further."""
+"""A fault in an observer is counted and logged, and has no other effect."""
 
 from dataclasses import dataclass, field
 from typing import get_args
@@ -11,7 +11,7 @@ from proxy.telemetry.observer_guard import FinishedObserver, ObserverGuard, Runn
 
 @dataclass
 class Guarded:
-    """A guard whose clock a test sets."""
+    """An observer guard whose clock a test sets."""
 
     now: float = 0.0
     metrics: Metrics = field(default_factory=Metrics)

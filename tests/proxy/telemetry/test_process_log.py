@@ -1,4 +1,4 @@
-"""The process's own messages: one line each in both forms, and no text of an exception."""
+"""The process's own messages: one line each in both forms, and without the text of an exception."""
 
 import json
 import logging
@@ -47,7 +47,7 @@ def test_messages_of_the_process_are_json_and_a_traceback_stays_in_its_line(odd:
 
 
 def raised() -> BaseException:
-    """An exception group out of a failure behind a failure, whose texts hold `canary`."""
+    """Return an exception group caused by a chain of two failures, whose texts contain `canary`."""
     name = "canary"
     try:
         try:
@@ -126,7 +126,8 @@ def test_a_long_message_leaves_room_for_its_traceback() -> None:
 
 @pytest.fixture
 def finish(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
-    """Does what the interpreter does at its end. What else `set_up` changes is put back afterwards."""
+    """Yield a function that runs the interpreter's exit handlers. Everything else that `set_up` changes is restored
+    afterwards."""
     root = logging.getLogger()
     handlers, level, hooks = root.handlers[:], root.level, (sys.excepthook, threading.excepthook)
     last: list[Callable[[], None]] = []

@@ -1,4 +1,4 @@
-"""What requests add to the metrics, against prometheus_client's own instruments fed with the same records."""
+"""The metrics that requests add to, compared with prometheus_client's own instruments fed with the same records."""
 
 import re
 from collections.abc import Callable
@@ -25,7 +25,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]  # the library's own 
 
 @dataclass
 class LibraryMetrics:
-    """The same metrics by prometheus_client's instruments, with the same bound on label values."""
+    """The same metrics with prometheus_client's instruments, and with the same bound on label values."""
 
     most: int
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
@@ -33,40 +33,40 @@ class LibraryMetrics:
     known: set[tuple[str, ...]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.make(Counter, "requests", "team surface model code stream outcome", "Requests answered.")
+        self.make(Counter, "requests", "team surface model code stream outcome", "Finished requests.")
         self.make(
             Histogram,
             "request_duration_seconds",
             "surface model deployment",
-            "Time from request to the end of the answer.",
+            "Time from the request to the end of the response.",
             buckets=DURATION_BUCKETS,
         )
         self.make(
             Histogram,
             "time_to_first_token_seconds",
             "model deployment",
-            "Time from request to the first content of a stream.",
+            "Time from the request to the first content of a stream.",
             buckets=FIRST_TOKEN_BUCKETS,
         )
         self.make(
             Histogram,
             "overhead_seconds",
             "surface",
-            "Time in the gateway, waiting for the upstream and for the client excluded.",
+            "Time in the gateway, without waiting for vendors, clients and limits.",
             buckets=OVERHEAD_BUCKETS,
         )
         self.make(Counter, "attempts", "deployment outcome", "Calls of a deployment by outcome.")
-        text = "Tokens as the upstream counted them; a guess where it counted none."
+        text = "Tokens as the vendor counted them; estimated if it did not."
         self.make(Counter, "tokens", "team model direction", text)
-        text = "Tokens of prompts, by the deployment that was called last."
+        text = "Prompt tokens, by the deployment that was called last."
         self.make(Counter, "prompt_tokens", "deployment", text)
-        text = "Those of them that came out of the vendor's cache, as it said."
+        text = "Prompt tokens from the vendor's cache, as the vendor reported them."
         self.make(Counter, "cached_tokens", "deployment", text)
-        self.make(Counter, "cost_usd", "team model", "What the tokens cost, where their price is known.")
-        text = "Tokens whose price is not known, in full or for their tier or modality."
+        self.make(Counter, "cost_usd", "team model", "Cost of requests in USD, as far as the price is known.")
+        text = "Tokens whose price is unknown, in full or for their tier or modality."
         self.make(Counter, "unpriced_tokens", "team model", text)
-        self.make(Counter, "unpriced_searches", "team model", "Searches of the web whose price is not known.")
-        self.make(Gauge, "inflight_requests", "deployment", "Requests being answered by a deployment.")
+        self.make(Counter, "unpriced_searches", "team model", "Web searches whose price is unknown.")
+        self.make(Gauge, "inflight_requests", "deployment", "Requests in flight at a deployment.")
         self.make(Counter, "label_overflows", "metric", "Counted as `other`: too many label values.")
 
     def make(
@@ -133,7 +133,7 @@ OUTCOMES: list[Outcome] = ["ok", "client_error", "client_gone", "shed"]
 
 @st.composite
 def records(draw: st.DrawFn) -> RequestRecord:
-    """Any record whose times follow one another."""
+    """Generate any record whose times are in order."""
     record = RequestRecord("id", draw(SECONDS), draw(st.sampled_from(["openai", "scale"])), "/v1/completions")
     record.team, record.model = draw(st.sampled_from(["a", 'q"\\\n', OTHER])), draw(st.sampled_from(["m", OTHER]))
     record.stream, record.status = draw(st.booleans()), draw(st.sampled_from([200, 503]))
@@ -152,7 +152,7 @@ BOUNDS = st.sampled_from([0, 3, 8, 5000])
 
 
 def families(text: bytes) -> dict[str, str]:
-    """The text of each family by its name."""
+    """Return the text of each family by its name."""
     found = re.split(r"^# HELP ", text.decode(), flags=re.MULTILINE)[1:]
     return {each.partition(" ")[0]: each for each in found}
 

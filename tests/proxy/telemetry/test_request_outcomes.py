@@ -1,4 +1,4 @@
-"""A request's end in its record: whose doing it was, and what is counted of a stream that broke."""
+"""A request's end in its record: which side caused it, and the counts of a stream that broke."""
 
 from typing import cast
 
@@ -83,14 +83,14 @@ def test_a_refusal_has_the_outcome_that_is_known(code: str, known: Outcome, outc
 
 
 class Connection:
-    """A client's request, as far as it is looked at: whether its connection stands."""
+    """A client's request with the only attribute that is read: whether its connection is open."""
 
     def __init__(self, *, stands: bool) -> None:
         self.transport = object() if stands else None
 
 
 def counted_by(metrics: Metrics) -> list[bytes]:
-    """The lines of our own metrics; those of the process change by themselves."""
+    """Return the lines of our own metrics; the metrics of the process change by themselves."""
     return [line for line in metrics.render().splitlines() if line.startswith(b"dragoman_")]
 
 

@@ -1,4 +1,4 @@
-"""Which trace a request is part of."""
+"""The trace that a request belongs to."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from multidict import CIMultiDict
 from proxy.request_record import RequestRecord
 from proxy.trace_context import RANDOM, SAMPLED, SampledTrace, Trace
 from proxy.tracing import begin_trace
-from proxy.tracing.begin_trace import AHEAD, TraceStarter
+from proxy.tracing.begin_trace import TRACES_AHEAD, TraceStarter
 from tests.support.looped import looped
 
 pytestmark = pytest.mark.smoke
@@ -84,7 +84,7 @@ def test_the_share_of_new_traces_is_sampled_and_no_two_are_one() -> None:
 def test_the_lower_half_of_the_new_id_decides_as_in_every_process(
     monkeypatch: pytest.MonkeyPatch, low: int, is_sampled: bool
 ) -> None:
-    monkeypatch.setattr(begin_trace, "random_bits", lambda bits: int(f"{low:032x}{LARGEST:016x}" * AHEAD, 16))
+    monkeypatch.setattr(begin_trace, "random_bits", lambda bits: int(f"{low:032x}{LARGEST:016x}" * TRACES_AHEAD, 16))
     trace = begun(0.5, {})
     assert isinstance(trace, SampledTrace) is is_sampled
     assert trace.hex_id == f"{low:032x}"

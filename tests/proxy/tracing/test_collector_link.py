@@ -1,4 +1,4 @@
-"""Exports go to the table's address alone, are repeated where OTLP says so, and nobody reads what comes back."""
+"""Exports go only to the configured address, are repeated if OTLP allows it, and responses are not read."""
 
 import socket
 import threading
@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from proxy.tracing import collector_link
-from proxy.tracing.collector_link import MOST_ANSWER, TOO_SLOW, UNREACHED, CollectorLink
+from proxy.tracing.collector_link import MOST_RESPONSE, TOO_SLOW, UNREACHED, CollectorLink
 
 Answer = tuple[int, Mapping[str, str], bytes]
 EMPTY = {"content-length": "0"}
@@ -19,7 +19,7 @@ GOOD: Answer = (200, EMPTY, b"")
 
 @dataclass
 class Server:
-    """What a server got, each with the port that it came from."""
+    """The requests that a server received, each with the client's port."""
 
     port: int = 0
     got: list[tuple[str, Mapping[str, str], bytes, int]] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Server:
 
 @contextmanager
 def answering(*answers: Answer) -> Iterator[Server]:
-    """A server that answers so in turn."""
+    """Run a server that sends these responses in turn."""
     seen, left = Server(), [*answers]
 
     class Handler(BaseHTTPRequestHandler):
@@ -48,7 +48,7 @@ def answering(*answers: Answer) -> Iterator[Server]:
             self.close_connection = "connection" in headers or status == 307
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         seen.port = server.server_address[1]
@@ -79,7 +79,7 @@ def test_one_connection_carries_all_exports_under_the_endpoints_path() -> None:
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("status", sorted(collector_link.REPEATED))
+@pytest.mark.parametrize("status", sorted(collector_link.REPEATED_STATUSES))
 def test_what_may_pass_is_repeated(status: int) -> None:
     with answering((status, EMPTY, b""), (status, {**EMPTY, "retry-after": "0"}, b""), GOOD) as server:
         link = server.link()
@@ -116,7 +116,7 @@ def test_a_wait_that_is_longer_than_an_export_may_take_is_not_waited_for() -> No
 def test_at_the_end_nothing_is_repeated() -> None:
     with answering((503, EMPTY, b"")) as server:
         link = server.link()
-        link.hurry()
+        link.stop_repeating()
         assert link.post("/v1/traces", b"x") == "the collector answers with status 503"
         link.close()
     assert len(server.got) == 1
@@ -131,7 +131,7 @@ def test_the_environments_proxy_does_not_count(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_long_answer_is_not_read() -> None:
-    endless = {"content-length": str(MOST_ANSWER + 2**40)}
+    endless = {"content-length": str(MOST_RESPONSE + 2**40)}
     with answering((200, {**endless, "connection": "close"}, b"x" * 10), GOOD) as server:
         link = server.link()
         assert [link.post("/v1/traces", b"x") for _ in range(2)] == [None, None]

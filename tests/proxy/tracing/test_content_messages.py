@@ -1,4 +1,4 @@
-"""The texts of prompts and answers in spans: the conventions' form, bounded, and never media."""
+"""The texts of prompts and responses in spans: the conventions' form, bounded, and never media."""
 
 import json
 from collections.abc import Mapping
@@ -11,8 +11,8 @@ from proxy.tracing.content_messages import (
     MOST_CHARACTERS,
     MOST_MESSAGES,
     GatheredTexts,
-    answer_json,
     prompt_json,
+    response_json,
 )
 
 IMAGE: JsonObject = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
@@ -70,7 +70,7 @@ def test_lone_surrogates_are_escaped() -> None:
 
 def test_a_whole_answer() -> None:
     choice = Choice(0, "text", "tool_calls", reasoning="thought", tool_calls=(ToolCall("c", "look", "{}"),))
-    assert json.loads(answer_json([choice])) == [
+    assert json.loads(response_json([choice])) == [
         {
             "role": "assistant",
             "parts": [
@@ -91,7 +91,7 @@ def test_a_stream_gathers_to_the_same_and_what_broke_off_is_no_success() -> None
     assert json.loads(texts.json())[0]["finish_reason"] == "error"
     texts.add(Chunk(0, finish_reason="tool_calls"))
     choice = Choice(0, "text", "tool_calls", reasoning="thought", tool_calls=(ToolCall("c", "look", "{}"),))
-    assert texts.json() == answer_json([choice])
+    assert texts.json() == response_json([choice])
 
 
 def test_an_endless_stream_takes_no_more_than_its_room() -> None:

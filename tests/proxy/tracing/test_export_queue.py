@@ -1,4 +1,4 @@
-"""The queue before a collector: bounded, drained in parts, and never in the way."""
+"""The queue in front of a collector: bounded, drained in batches, and never blocking."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from tests.support.waiting import until
 
 @dataclass
 class Sink:
-    """An exporter that says `answers` in turn, then that all is well, once it is `open`."""
+    """An exporter that returns `answers` in turn, then success, once it is `open`."""
 
     answers: list[str | None] = field(default_factory=list)
     batches: list[int] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Sink:
     def metrics_due(self) -> bool:
         return self.due
 
-    def hurry(self) -> None:
+    def stop_repeating(self) -> None:
         self.hurried = True
 
     def close(self) -> str | None:
@@ -50,7 +50,7 @@ class Sink:
 
 @dataclass
 class Rig:
-    """A queue before a sink, which is closed until it is told."""
+    """A queue in front of a sink, which is closed until the test opens it."""
 
     sink: Sink
     state: ExportState

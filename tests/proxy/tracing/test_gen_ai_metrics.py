@@ -1,4 +1,4 @@
-"""What requests add to the histograms under the conventions' names."""
+"""The values that requests add to the histograms under the conventions' names."""
 
 from providers.completion import Usage
 from proxy.request_record import RequestRecord

@@ -1,4 +1,4 @@
-"""Requests through the whole gateway, and what a collector on a real socket gets of them."""
+"""Requests through the whole gateway, and the exports that a collector on a real socket gets of them."""
 
 import asyncio
 import logging
@@ -35,7 +35,7 @@ BAD = body_answer(500, b'{"error": {"message": "canary-error of canary-prompt"}}
 
 @dataclass
 class Rig:
-    """A gateway between a collector, a vendor and a client."""
+    """A gateway with a collector, a vendor and a client."""
 
     app: WholeGateway
     collector: Collector
@@ -46,7 +46,7 @@ class Rig:
     answers: list[Mapping[str, str]] = field(default_factory=list)
 
     async def ask(self, headers: Mapping[str, str] | None = None, **more: object) -> int:
-        """Ask the route of three models; the status, once the answer has been read."""
+        """Send a request to the route of three models; return the status after the response has been read."""
         url = f"{self.app.url}/v1/chat/completions"
         async with self.http.post(url, json={**ASKED, **more}, headers=headers) as answer:
             await answer.read()
@@ -54,7 +54,7 @@ class Rig:
             return answer.status
 
     async def spans(self, count: int) -> list[Span]:
-        """Wait until so many spans have come."""
+        """Wait until `count` spans have arrived."""
         await until(lambda: len(self.collector.spans) >= count)
         return self.collector.spans
 

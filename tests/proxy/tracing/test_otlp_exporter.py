@@ -1,4 +1,4 @@
-"""Spans and metrics as they are on the wire."""
+"""Spans and metrics in their wire form."""
 
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span

@@ -1,4 +1,4 @@
-"""Workers that trace, and the end of a process whose collector and webhook hang: as operators run it."""
+"""Workers that trace, and the end of a process whose collector and webhook hang, as operators run it."""
 
 import asyncio
 from functools import partial
@@ -13,7 +13,7 @@ from tests.support.waiting import until
 BODY = {"model": "mock/echo", "prompt": "hi"}
 
 LONGEST_END = 8.0
-"""Seconds within which a process without requests has ended, on a busy machine: a second of the drain, three of the
+"""Seconds within which a process without requests must end on a busy machine: one second of the drain, three of the
 last deliveries, and as many again to spare. Deliveries that waited for each other would take longer."""
 
 
@@ -35,7 +35,7 @@ models: {{mock/echo: {{}}}}
 
 
 async def ask(gateway: RunningGateway, name: str) -> None:
-    """Ask on a connection of its own, so that any worker may answer."""
+    """Send a request on a new connection, so that any worker may respond."""
     connector = aiohttp.TCPConnector(force_close=True)
     async with aiohttp.ClientSession(connector=connector) as http:
         headers = {"x-request-id": name}
@@ -54,7 +54,7 @@ def has_spans(collector: Collector, count: int) -> bool:
 
 
 def workers_of(collector: Collector) -> dict[object, object]:
-    """The workers whose spans have come, and their processes."""
+    """Return the workers whose spans have arrived, and their processes."""
     found = [said(of.resource.attributes) for trace in collector.traces for of in trace.resource_spans]
     return {each["dragoman.worker"]: each["process.pid"] for each in found}
 
@@ -99,5 +99,5 @@ async def test_a_collector_and_a_webhook_that_hang_hold_up_the_end_together_and_
     server.close()
     await server.wait_closed()
     assert "plugin hook: 1 rows were not delivered before the end" in messages
-    assert "tracing: the collector is too slow; what it has not taken is lost" in messages
+    assert "tracing: the collector is too slow; requests that it has not accepted are lost" in messages
     assert "canary" not in messages

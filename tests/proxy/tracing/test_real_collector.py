@@ -1,4 +1,4 @@
-"""What OpenTelemetry's own Collector understands of the gateway's exports: it decodes them, and sends them on anew."""
+"""OpenTelemetry's own Collector decodes the gateway's exports and sends them on."""
 
 from io import BytesIO
 from pathlib import Path
@@ -45,7 +45,7 @@ routes: {{fast: {{targets: [v/a, v/b, v/c]}}}}
 
 
 def payload(collector: Collector) -> tuple[str, str, dict[str, object]]:
-    """The only log record: its trace, its event's name and its body."""
+    """Return the only log record: its trace, its event's name and its body."""
     ((record,),) = [
         of.log_records for export in collector.logs for each in export.resource_logs for of in each.scope_logs
     ]

@@ -8,7 +8,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from proxy.trace_context import NoteValue
-from proxy.tracing.span_bytes import attributes, export_bytes, resource_bytes, scope_bytes, span_bytes
+from proxy.tracing.span_bytes import attribute_fields, export_bytes, resource_bytes, scope_bytes, span_bytes
 from proxy.tracing.span_values import Side, SpanCounts, SpanEvent, SpanLabels, SpanValues
 from tests.proxy.tracing.kit.collector import said
 from tests.proxy.tracing.kit.finished import trace
@@ -25,18 +25,18 @@ TIMES = st.integers(0, 2**64 - 1)
 
 @given(SAID)
 def test_attributes_of_every_kind_read_as_they_were_written(written: dict[str, NoteValue]) -> None:
-    span = Span.FromString(attributes(written))
+    span = Span.FromString(attribute_fields(written))
     assert said(span.attributes) == written
     assert [type(each) for each in said(span.attributes).values()] == [type(each) for each in written.values()]
 
 
 @looped("size", [0, 127, 128, 2047, 2048, 100_000])
 def test_texts_of_every_length_do(size: int) -> None:
-    assert said(Span.FromString(attributes({"a": "x" * size})).attributes) == {"a": "x" * size}
+    assert said(Span.FromString(attribute_fields({"a": "x" * size})).attributes) == {"a": "x" * size}
 
 
 def span(values: SpanValues) -> Span:
-    """The span, through a whole export."""
+    """Return the span after a complete export."""
     body = export_bytes(resource_bytes({"service.name": "a"}), scope_bytes("b", "c"), [span_bytes(values)])
     (of,) = ExportTraceServiceRequest.FromString(body).resource_spans
     (scope,) = of.scope_spans
@@ -72,9 +72,9 @@ def test_a_span_reads_as_it_was_written(values: SpanValues) -> None:
     assert found.flags == values.trace.flags | (0x300 if values.parent_id and values.remote else 0x100)
     assert found.kind == {Side.SERVER: Span.SPAN_KIND_SERVER, Side.CLIENT: Span.SPAN_KIND_CLIENT}[values.side]
     assert (found.start_time_unix_nano, found.end_time_unix_nano) == (values.start, values.end)
-    counts = {} if values.counts is None else values.counts.said
+    counts = {} if values.counts is None else values.counts.attributes
     pairs = [(pair.key, said([pair])[pair.key]) for pair in found.attributes]
-    assert pairs == [*values.labels.said.items(), *values.own.items(), *counts.items()]
+    assert pairs == [*values.labels.attributes.items(), *values.own.items(), *counts.items()]
     assert tuple(SpanEvent(event.name, event.time_unix_nano) for event in found.events) == values.events
     code = Status.STATUS_CODE_ERROR if values.failed else Status.STATUS_CODE_UNSET
     assert (found.status.code, found.status.message) == (code, (values.failed and values.message) or "")

@@ -1,4 +1,4 @@
-"""What the spans of a request say."""
+"""The values in the spans of a request."""
 
 from providers.completion import Usage
 from proxy.receipt.server_timing import NAMELESS
@@ -155,7 +155,7 @@ def test_what_asks_no_model_is_a_request() -> None:
 
 
 def test_two_attempts_at_a_time_keep_the_ids_that_their_calls_carried() -> None:
-    """The attempt that answered is the last, whichever began first."""
+    """The attempt that succeeded is the last one, whichever began first."""
     second = Attempt("v/m/two", 1.75, 2.0, "superseded", name="v/m/two", hedge=True, number=2)
     first = Attempt(LABEL, 1.25, 2.75, name=LABEL, number=1)
     made = record(attempts=[second, first], first_content=2.0)

@@ -1,4 +1,4 @@
-"""Tracing attaches two hooks: they begin traces, and note of sampled requests alone what their spans report."""
+"""Tracing attaches two hooks: they begin traces, and note the data for spans only of sampled requests."""
 
 from types import SimpleNamespace
 from typing import cast
@@ -16,6 +16,7 @@ from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.observer_guard import ObserverGuard
 from proxy.tracing.begin_trace import TraceStarter
 from proxy.tracing.trace_hook import attach_tracing
+from tests.providers.dialects.openai.kit import target
 from tests.support.looped import looped
 
 pytestmark = pytest.mark.smoke
@@ -28,18 +29,18 @@ CALLER = f"00-{0xABC:032x}-{0x10:016x}-01"
 def hooks_of(share: float, *, content: bool = False) -> Hooks:
     made = TeamHooks()
     attach_tracing(made, ObserverGuard(Metrics().observer_failed), TraceStarter(share, content=content))
-    return made["search"]
+    return made["search", "openai"]
 
 
 def passed(hooks: Hooks, parent: str | None = None, *, aside: bool = False) -> RequestRecord:
-    """A request's record after a whole response."""
+    """Return a request's record after a non-streaming response."""
     record = RequestRecord("r1", 0.0, "openai", "/v1/completions", aside=aside)
     headers = CIMultiDictProxy(CIMultiDict({} if parent is None else {"traceparent": parent}))
     for hook in hooks:
         hook.begun(cast(web.BaseRequest, SimpleNamespace(headers=headers, method="POST")), record)
         hook.parsed(record, REQUEST)
         assert hook.asked(record, REQUEST, heavy=False) is None
-        hook.answered(record, COMPLETION)
+        assert hook.answered(record, COMPLETION, target("openai"), long=False) is None
         hook.ended(record, "length")
     return record
 
@@ -82,6 +83,6 @@ def test_the_prompt_is_noted_of_requests_that_generate(aside: bool) -> None:
 def test_a_gateway_that_does_not_trace_has_no_hook_of_it() -> None:
     made, guard = TeamHooks(), ObserverGuard(Metrics().observer_failed)
     attach_tracing(made, guard, TraceStarter(1.0, content=True))
-    before = made["search"]
+    before = made["search", "openai"]
     attach_tracing(made, guard, None)
-    assert (len(before), len(made["search"])) == (2, 0)
+    assert (len(before), len(made["search", "openai"])) == (2, 0)

@@ -1,4 +1,4 @@
-"""What is noted of a request besides its record, and that its texts are noted where they are wanted."""
+"""The notes about a request besides its record, and that its texts are noted only if they are wanted."""
 
 from unittest.mock import patch
 
@@ -8,7 +8,7 @@ from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.observer_guard import ObserverGuard, OneGuard
 from proxy.trace_context import MAX_FINISH_REASONS, SpanNotes
 from proxy.tracing.content_messages import GatheredTexts
-from proxy.tracing.trace_notes import note_answer, note_prompt, note_request, noted_stream
+from proxy.tracing.trace_notes import note_prompt, note_request, note_response, noted_stream
 from tests.support.looped import looped
 
 PARAMS: Params = {"max_tokens": 7, "temperature": 0.5, "n": 2, "reasoning_effort": "x" * 100, "seed": 2**70}
@@ -21,7 +21,7 @@ def guard(metrics: Metrics) -> OneGuard:
 
 
 class Pieces:
-    """A stream of two pieces."""
+    """A stream of two chunks."""
 
     over = False
     closed = finished = waited = 0
@@ -51,7 +51,7 @@ class Pieces:
 def noted(kept: SpanNotes) -> SpanNotes:
     note_request(kept, REQUEST)
     note_prompt(kept, REQUEST)
-    note_answer(kept, [CHOICE] * (MAX_FINISH_REASONS + 1))
+    note_response(kept, [CHOICE] * (MAX_FINISH_REASONS + 1))
     return kept
 
 

@@ -1,4 +1,4 @@
-"""What a table's settings set up, and what becomes of it."""
+"""The objects that a configuration's tracing settings create, and their end."""
 
 import logging
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class Gateway:
 
 @dataclass
 class Kept:
-    """An exporter that keeps what it gets."""
+    """An exporter that stores the requests it gets."""
 
     metrics: GenAiMetrics | None
     requests: list[FinishedRequest] = field(default_factory=list)
@@ -49,8 +49,8 @@ class Kept:
     def metrics_due(self) -> bool:
         return False
 
-    def hurry(self) -> None:
-        """Nothing is repeated."""
+    def stop_repeating(self) -> None:
+        """Do nothing: this exporter repeats nothing."""
 
     def close(self) -> str | None:
         self.closed = True

@@ -1,4 +1,4 @@
-"""The calls of a task in virtual time: side by side, under one deadline, the first failure ends all."""
+"""The calls of a task in virtual time: concurrent, under one deadline, and the first failure ends all."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ TARGET = at("openai")
 
 @dataclass
 class _Answering:
-    """A response whose body comes after some seconds."""
+    """A response whose body arrives after some seconds."""
 
     seconds: float
     pieces: list[bytes]
@@ -53,7 +53,7 @@ class _Answering:
 
 @dataclass
 class _Vendor:
-    """A transport that answers by the body of the call."""
+    """A transport whose response depends on the body of the call."""
 
     answer: Callable[[bytes], UpstreamResponse]
     seen: list[bytes] = field(default_factory=list)
@@ -65,7 +65,7 @@ class _Vendor:
         return self.answer(request.body)
 
     async def aclose(self) -> None:
-        """Nothing to close."""
+        """Do nothing: nothing is open."""
 
 
 def _calls(count: int) -> TaskCalls[str]:
@@ -86,7 +86,7 @@ def _calls(count: int) -> TaskCalls[str]:
 
 
 def _ask(vendor: _Vendor, count: int, total: float = 100.0, answer: float | None = None) -> tuple[str, float, float]:
-    """The answer, how long it took, and how long was spent waiting."""
+    """Return the response, its duration, and the time spent waiting."""
 
     async def asked() -> tuple[str, float, float]:
         loop = asyncio.get_running_loop()
@@ -104,7 +104,7 @@ def test_the_answers_are_joined_in_the_order_of_the_calls() -> None:
     vendor = _Vendor(lambda body: _Answering(3.0 - int(body), [b"x"]))
     found, seconds, waited = _ask(vendor, 3)
     assert found == "0=x 1=x 2=x"
-    assert seconds == waited == 6.0  # a piece and the end of the body, three seconds each
+    assert seconds == waited == 6.0  # a chunk and the end of the body, three seconds each
 
 
 def test_so_many_run_at_once_and_no_more() -> None:
@@ -120,7 +120,7 @@ def test_the_first_failure_ends_all() -> None:
 
 
 def _again(vendor: _Vendor, *asked: TaskCalls[str]) -> list[str]:
-    """What becomes of the calls of one request, one attempt after the other."""
+    """Return the results of the calls of one request, one attempt after the other."""
 
     async def attempts() -> list[str]:
         kept: AnsweredParts[str] = AnsweredParts()

@@ -1,4 +1,4 @@
-"""One target asked, in virtual time: what its answer, or the absence of one, means."""
+"""One target called, in virtual time: the meaning of its response, or of a missing one."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -22,7 +22,7 @@ from tests.support.looped import looped
 MOCKED = UnifiedRequest(Operation.COMPLETIONS, "mock/echo", TextPrompt(("hi",)), {}, stream=True)
 
 
-# Whole answers -------------------------------------------------------------------------------------------------------
+# Non-streaming responses ----------------------------------------------------------------------------------------------
 
 
 def test_a_whole_answer_is_read_decoded_and_its_connection_given_back() -> None:
@@ -142,7 +142,7 @@ def test_a_stream_is_closed_by_leaving_its_block() -> None:
 
 def test_a_stream_that_ends_with_its_first_content_says_so() -> None:
     class Late(Marks):
-        """Holds its text back until the end."""
+        """A decoder that holds its text back until the end."""
 
         @override
         def feed(self, data: bytes) -> Iterator[StreamEvent]:
@@ -153,7 +153,7 @@ def test_a_stream_that_ends_with_its_first_content_says_so() -> None:
             yield Chunk(text="late", finish_reason="stop")
 
     class Holding(Scripted):
-        """Speaks so."""
+        """A vendor whose streams use this decoder."""
 
         @override
         def stream(self, sent: UpstreamRequest) -> StreamDecoder:
@@ -169,12 +169,12 @@ OF_ANSWER = Chunk(extras=Extras(answer={"prompt_filter_results": []}))
 
 
 class Announcing(Scripted):
-    """Says something of the answer before it begins to generate."""
+    """A vendor that reports facts of the response before it begins to generate."""
 
     @override
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
         class Announced(Marks):
-            """Reads `*` as members of the answer."""
+            """A decoder that reads `*` as facts of the response."""
 
             @override
             def feed(self, data: bytes) -> Iterator[StreamEvent]:

@@ -1,4 +1,4 @@
-"""Requests of several calls, in virtual time: how they are under way together, and how their answers become one."""
+"""Requests of several calls, in virtual time: how the calls run concurrently, and how their responses are merged."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ from tests.support.looped import looped
 from tests.support.openai_wire import completion, completion_frames
 
 SIXTEEN = tuple(f"<{number}>" for number in range(16))
-"""As many stops as this vendor takes."""
+"""As many stops as this vendor accepts."""
 WINDOW = "context_length_exceeded_behavior"
 
 
@@ -34,12 +34,12 @@ def named(body: JsonObject) -> str:
 
 
 def counted(text: str, prompt: int, generated: int, fingerprint: str = "fp") -> JsonObject:
-    """A whole answer with that usage."""
+    """Return a non-streaming response with that usage."""
     usage: JsonObject = {"prompt_tokens": prompt, "completion_tokens": generated, "total_tokens": prompt + generated}
     return {**completion(text), "usage": usage, "system_fingerprint": fingerprint}
 
 
-# Whole answers -------------------------------------------------------------------------------------------------------
+# Non-streaming responses ----------------------------------------------------------------------------------------------
 
 
 def test_the_worked_example_of_two_prompts_with_two_candidates() -> None:
@@ -261,7 +261,7 @@ def test_prompts_that_are_only_to_be_repeated_are_not_sent(window: str | None) -
 
 
 def counting(path: str, body: JsonObject) -> Body:
-    """A tokenizer that counts letters, before a window of 100 tokens."""
+    """Respond as a tokenizer that counts letters, with a window of 100 tokens."""
     if path == "/tokenize":
         return whole({"tokens": [0] * len(str(body["content"]))})
     return whole({"default_generation_settings": {"n_ctx": 100}})
@@ -353,7 +353,7 @@ def test_a_stream_whose_last_call_falls_silent_passes_the_idle_limit() -> None:
 
 @st.composite
 def pieces(draw: st.DrawFn, text: str) -> list[Step]:
-    """A stream of this text, cut into frames and into pieces anywhere, with pauses anywhere."""
+    """Generate a stream of this text, cut into frames and into chunks anywhere, with pauses anywhere."""
     places = draw(st.lists(st.integers(0, len(text)), max_size=4).map(sorted))
     edges = [0, *places, len(text)]
     stream = b"".join(completion_frames([text[start:end] for start, end in pairwise(edges)]))

@@ -1,4 +1,4 @@
-"""Answers held against constraints on their way: a choice ends only where its text keeps what was promised."""
+"""Streamed responses checked against constraints: a choice ends only if its text satisfies the constraint."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
@@ -19,7 +19,7 @@ USAGE = Usage(1, 1)
 
 
 class Failing(InlineChecks):
-    """Raises instead of an answer."""
+    """A checker that raises instead of returning a result."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class Failing(InlineChecks):
 
 
 class Pieces:
-    """A stream that comes in pieces; an error among the events breaks it there. See
+    """A stream that arrives in chunks; an error among the events breaks it there. See
     proxy.upstream.vendor_stream.Stream."""
 
     def __init__(self, *pieces: Sequence[StreamEvent | UpstreamError]) -> None:
@@ -44,7 +44,7 @@ class Pieces:
         return self.take()
 
     async def wait(self) -> None:
-        """See Stream."""
+        """Return at once: the next chunk is there."""
 
     def take(self) -> Iterator[StreamEvent]:
         for event in self._pieces.pop(0):
@@ -56,10 +56,10 @@ class Pieces:
         return iter(())
 
     async def finish(self) -> None:
-        """See Stream."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """See Stream."""
+        """Do nothing."""
 
 
 def held(stream: Pieces, checks: InlineChecks | None = None, echo: tuple[str, ...] = ()) -> HeldStream:
@@ -93,7 +93,7 @@ def test_a_text_that_keeps_to_its_constraint_passes_in_any_pieces() -> None:
 
 def test_a_choice_that_breaks_it_never_ends() -> None:
     events, failure = run(read(held(Pieces([Chunk(text="a")], [Chunk(text="c"), Chunk(finish_reason="stop"), USAGE]))))
-    assert events == [Chunk(text="a"), Chunk(text="c"), USAGE]  # which is billed all the same
+    assert events == [Chunk(text="a"), Chunk(text="c"), USAGE]  # which is billed anyway
     assert failure == Failure(
         FailureKind.NONCONFORMING, "The upstream's answer breaks 'guided_choice': it is none of the choices."
     )

@@ -1,4 +1,4 @@
-"""Requests kept within the window, in virtual time: what an engine is asked, and what becomes of the limit."""
+"""Requests fitted into the window, in virtual time: the requests to the engine, and the resulting limit."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -29,13 +29,13 @@ TRUNCATE: Mapping[str, object] = {WINDOW: "truncate"}
 ERROR: Mapping[str, object] = {WINDOW: "error"}
 VLLM = target("vllm")
 SURE = 1100
-"""Tokens that a short prompt is sure not to exceed, templates allowed for."""
+"""Tokens that a short prompt certainly does not exceed, including templates."""
 
 Tokenizer = Callable[[str, JsonObject], Body]
 
 
 def llamacpp(window: int) -> Tokenizer:
-    """An engine that counts letters before a window."""
+    """Return an engine that counts letters, with a window."""
 
     def answer(path: str, body: JsonObject) -> Body:
         if path == "/tokenize":
@@ -50,14 +50,14 @@ HUNDRED = llamacpp(100)
 
 
 def vllm(path: str, body: JsonObject) -> Body:
-    """Counts letters before a window of 100."""
+    """Respond as an engine that counts letters, with a window of 100."""
     assert path == "/tokenize"
     return whole({"count": len(str(body["prompt"])), "max_model_len": 100})
 
 
 @dataclass
 class Rig:
-    """A fitting before an engine."""
+    """A fitting in front of an engine."""
 
     tokenizer: Tokenizer = HUNDRED
     target: Target = LLAMACPP
@@ -72,7 +72,7 @@ class Rig:
         return made
 
     def before(self, *requests: UnifiedRequest) -> list[PlannedCall]:
-        """The calls of these requests, one after the other, as they may be sent."""
+        """Return the calls of these requests, one after the other, as they may be sent."""
 
         async def main() -> list[PlannedCall]:
             return [await self.fitting.beforehand(self.call(request), self.record) for request in requests]
@@ -80,7 +80,7 @@ class Rig:
         return run(main())
 
     def smaller(self, request: UnifiedRequest, failure: Failure, tries: int = 1) -> PlannedCall | None:
-        """The call to make after a refusal."""
+        """Return the call to make after a refusal."""
         return run(self.fitting.smaller(self.call(request), failure, tries, self.record))
 
     def limit(self, request: UnifiedRequest) -> object:
@@ -167,7 +167,7 @@ def test_a_conversation_is_counted_as_the_engine_would_put_it() -> None:
     assert rig.asked == ["/apply-template", "/tokenize", "/props"]
 
 
-# Without a question --------------------------------------------------------------------------------------------------
+# Without a request to the engine --------------------------------------------------------------------------------------
 
 
 def test_what_is_sure_to_fit_is_not_asked_about_whoever_named_the_window() -> None:
@@ -198,7 +198,7 @@ def test_the_smaller_of_the_table_s_window_and_the_engine_s_holds() -> None:
     assert rig.limit(ask("a" * 30, {**TRUNCATE, "max_tokens": 50})) == 10
 
 
-# Nobody can count ----------------------------------------------------------------------------------------------------
+# Engines that cannot count --------------------------------------------------------------------------------------------
 
 UNKNOWN = target("openai_compatible")
 """A vendor without a tokenizer."""
@@ -234,7 +234,7 @@ def test_under_truncate_the_limit_becomes_what_is_sure_to_be_left() -> None:
     assert rig.record.max_tokens == limit
 
 
-# Engines that do not tell --------------------------------------------------------------------------------------------
+# Engines that do not report their window ------------------------------------------------------------------------------
 
 
 @looped("status", [401, 403, 404, 405, 501])
@@ -293,7 +293,7 @@ def test_an_engine_is_not_waited_for_without_end() -> None:
     assert (first.released, [seen.time for seen in rig.vendor.seen]) == (1, [0.0, COUNT_WAIT - 1])
 
 
-# Asked again ---------------------------------------------------------------------------------------------------------
+# Requests to the engine that are repeated -----------------------------------------------------------------------------
 
 
 def smaller(

@@ -1,4 +1,4 @@
-"""An answer that the gateway has without a call, as a stream."""
+"""A response that the gateway makes without a call, as a stream."""
 
 import pytest
 

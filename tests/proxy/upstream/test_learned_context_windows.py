@@ -1,4 +1,4 @@
-"""Windows are learned by engine, held against the table's, and forgotten in order."""
+"""Windows are learned per engine, compared with the configured ones, and forgotten in order."""
 
 from dataclasses import replace
 

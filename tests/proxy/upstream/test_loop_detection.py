@@ -1,4 +1,4 @@
-"""A request that comes back to a gateway it has passed: counted on the wire, and refused before it becomes a crowd."""
+"""A request that comes back to a gateway it has passed: counted on the wire, and refused before requests multiply."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,5 @@
-"""One call's stream and several as one, in virtual time: marks come in, events with their times go out."""
+"""The stream of one call, and the streams of several merged, in virtual time: marks arrive, events with their times
+are emitted."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -51,7 +52,7 @@ def test_connections_are_left_in_order() -> None:
 
 def test_a_fingerprint_is_not_told_because_calls_may_differ() -> None:
     class Signed(Marks):
-        """Signs its chunks."""
+        """A decoder that signs its chunks."""
 
         @override
         def feed(self, data: bytes) -> Iterator[StreamEvent]:
@@ -97,7 +98,7 @@ def test_a_call_that_tells_none_gets_a_guess() -> None:
 
 def test_a_guess_counts_reasoning_too() -> None:
     class Thinking(Marks):
-        """Thinks before each text."""
+        """A decoder that adds reasoning before each text."""
 
         @override
         def feed(self, data: bytes) -> Iterator[StreamEvent]:
@@ -166,7 +167,7 @@ def test_an_error_behind_the_end_is_still_an_error() -> None:
 
 
 class Strict(Marks):
-    """Holds that only a terminator ends a stream."""
+    """A decoder for which only a terminator ends a stream."""
 
     @override
     def finish(self) -> Iterator[StreamEvent]:
@@ -215,7 +216,7 @@ def test_a_call_that_fails_to_open_after_content_breaks_the_stream() -> None:
 @pytest.mark.parametrize("before", [(), (b"+x",)])
 def test_a_fault_of_ours_in_a_call_s_task_does_not_leave_the_reader_waiting(before: Sequence[Step]) -> None:
     class Faulty(Marks):
-        """Fails at a word that it does not know."""
+        """A decoder that fails at an unknown word."""
 
         @override
         def feed(self, data: bytes) -> Iterator[StreamEvent]:
@@ -237,7 +238,7 @@ def test_a_reader_that_is_slow_holds_every_call_back() -> None:
         await merged.until_content()
         await asyncio.sleep(60)
         read = sum(100 - body.left for body in bodies)
-        # Those that wait, one in each task's hand, and the one that was taken.
+        # The waiting events, one in each task, and the one that was taken.
         assert read <= MAX_WAITING + len(bodies) + 1
 
     merge.run(reader)

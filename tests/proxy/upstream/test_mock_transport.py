@@ -1,4 +1,4 @@
-"""The mock vendor's answers played out, in virtual time."""
+"""The mock vendor's responses with their delays, in virtual time."""
 
 import asyncio
 from dataclasses import replace

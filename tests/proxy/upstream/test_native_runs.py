@@ -1,4 +1,4 @@
-"""Streams of native dialects that are read in runs mean what they mean event by event: the same events, the same
+"""Streams of native dialects that are read in runs give the same as event by event: the same events, the same
 failure, the same end, whatever the vendor sends and however it is cut."""
 
 import itertools
@@ -40,14 +40,14 @@ TEXTS = {
 TEXTS["vertex_anthropic"] = TEXTS["anthropic"]
 BEGIN = b'data: {"type":"content_block_start","index":%d,"content_block":{"type":"text","text":""}}\n\n'
 BEGUN = {"anthropic": BEGIN % 0 + BEGIN % 1, "vertex_anthropic": BEGIN % 0 + BEGIN % 1, "cohere": b""}
-"""What a vendor sends before the first text of the first two blocks."""
+"""The bytes that a vendor sends before the first text of the first two blocks."""
 CUT = st.lists(st.integers(0, 5000), max_size=8)
 
 
 def outcome(
     decoder: StreamDecoder, read: Read, pieces: Sequence[bytes]
 ) -> tuple[list[StreamEvent], Failure | None, int]:
-    """The events of a stream, how it failed, and how many texts were in runs."""
+    """Return the events of a stream, its failure, and how many texts were in runs."""
     events: list[StreamEvent] = []
     led = 0
     try:
@@ -68,7 +68,8 @@ def ended(decoder: StreamDecoder) -> Iterator[StreamEvent]:
 
 
 def led(sent: UpstreamRequest, data: bytes, places: Sequence[int] = ()) -> int:
-    """Read a stream cut at these places with and without runs, which must not differ; how many texts were in runs."""
+    """Read a stream cut at these places with and without runs, which must give the same; return how many texts were
+    in runs."""
     ends = sorted({place % len(data) for place in places} - {0}) if data else []
     pieces = [data[start:end] for start, end in itertools.pairwise([0, *ends, len(data)])]
     single, decoder = sent.target.dialect.stream(sent), sent.target.dialect.stream(sent)
@@ -85,7 +86,7 @@ def text_event(profile: str, literal: bytes) -> bytes:
 
 
 def longer(profile: str, data: bytes, said: Sequence[bytes]) -> bytes:
-    """A stream with further texts in it, half of them after its first event and half after its last text."""
+    """Return a stream with further texts in it, half of them after its first event and half after its last text."""
     events = data.split(b"\n\n")
     place = max([place for place, each in enumerate(events) if b'text":"' in each], default=0) + 1
     texts = [text_event(profile, each).removesuffix(b"\n\n") for each in said]

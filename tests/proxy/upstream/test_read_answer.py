@@ -1,5 +1,5 @@
-"""A whole answer is read at once where all of it has come, and otherwise as it comes: the same answer, or the same
-failure."""
+"""A non-streaming response is read at once if all of it has arrived, and otherwise while it arrives: the same
+response, or the same failure."""
 
 import asyncio
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ ASKED = OPENAI.parse(Operation.CHAT, b'{"model":"v/m","messages":[{"role":"user"
 
 @dataclass
 class Response:
-    """A response of which these pieces have come, or are still to come."""
+    """A response of which these chunks have arrived, or are still to arrive."""
 
     pieces: list[bytes]
     arrived: bool = True
@@ -64,10 +64,10 @@ class Response:
         await read_each(self, take)
 
     def release(self) -> None:
-        """See UpstreamResponse."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """See UpstreamResponse."""
+        """Do nothing."""
 
 
 def planned() -> PlannedCall:
@@ -75,7 +75,7 @@ def planned() -> PlannedCall:
 
 
 async def read(response: Response) -> tuple[bool, Completion]:
-    """Return whether an answer was read at once, and the answer."""
+    """Return whether a response was read at once, and the response."""
     record = RequestRecord("id", 0.0, "openai", "/")
     with Deadlines(60.0) as deadlines:
         found = read_answer(response, record, deadlines, planned(), OffLoop(AnswerChecks()))

@@ -1,4 +1,4 @@
-"""Which header of an upstream call replaces which."""
+"""The precedence of the headers of an upstream call."""
 
 from dataclasses import replace
 

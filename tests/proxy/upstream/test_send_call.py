@@ -1,4 +1,4 @@
-"""Calls that are made again within their attempt, over real sockets: what is sent, and what the log says of it."""
+"""Calls that are repeated within their attempt, over real sockets: the requests sent, and the log."""
 
 from pathlib import Path
 from typing import Literal
@@ -34,7 +34,7 @@ CAUSES: dict[str, Script] = {
 }
 
 ALL = (CAUSES["stale_connection"], CAUSES["credential_refreshed"], give, CAUSES["context_window"])
-"""One after the other; the identity provider's answer is between them."""
+"""All causes one after the other; the identity provider's response is between them."""
 
 
 async def post(made: World, stream: bool) -> tuple[int, str]:
@@ -112,7 +112,7 @@ async def test_a_model_that_the_vendor_lacks_is_the_mistake_of_whoever_named_it(
 
 
 class Failing:
-    """A transport that fails with each of its errors in turn, and then answers 200."""
+    """A transport that fails with each of its errors in turn, and then responds with 200."""
 
     def __init__(self, *errors: UpstreamError) -> None:
         self.errors = [*errors]
@@ -125,7 +125,7 @@ class Failing:
         return MockResponse(SimulatedResponse(200, {}, ()))
 
     async def aclose(self) -> None:
-        """Nothing to close."""
+        """Do nothing: nothing is open."""
 
 
 STALE = RepeatableError(Failure(FailureKind.STALE, "closed"), RepeatCause.STALE_CONNECTION)

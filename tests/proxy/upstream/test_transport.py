@@ -1,4 +1,4 @@
-"""Bodies of answers read within limits, from a vendor on a raw socket."""
+"""Bodies of responses read within limits, from a vendor on a raw socket."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which calls count although their answers are not given."""
+"""Calls that count although the client does not get their responses."""
 
 import asyncio
 
@@ -22,7 +22,7 @@ def failed(kind: FailureKind, status: int | None = None, **facts: object) -> Ups
 
 
 def counted() -> UpstreamError:
-    """A failure of a call whose usage was reported."""
+    """Return a failure of a call whose usage was reported."""
     error = failed(FailureKind.MALFORMED, 200)
     error.counted = True
     return error

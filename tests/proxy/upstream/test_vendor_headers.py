@@ -1,4 +1,4 @@
-"""The vendor's id of a request, and its limits, in heads as vendors send them."""
+"""The vendor's request id and its limits, in response heads as vendors send them."""
 
 from proxy.upstream.vendor_headers import MOST_PASSED, passed_headers, request_id_in, request_id_in_body
 from tests.support.looped import looped

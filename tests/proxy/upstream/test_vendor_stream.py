@@ -55,7 +55,7 @@ def test_the_last_hand_is_put_on_all_that_one_stream_says() -> None:
 
 def test_a_body_that_has_all_come_is_not_waited_for_at_its_end() -> None:
     class Come(Body):
-        """A body that has come up to its end."""
+        """A body that has arrived up to its end."""
 
         @override
         def take_all(self) -> bytes | None:
@@ -107,7 +107,7 @@ async def test_what_was_read_before_the_commit_is_given_away_and_not_kept() -> N
 
 
 class Runs(RunDecoder):
-    """A decoder of marks for which `=text` is a run of one text; it notes what it is fed."""
+    """A decoder of marks for which `=text` is a run of one text; it notes the bytes that it is fed."""
 
     def __init__(self) -> None:
         self._marks = Marks()

@@ -1,4 +1,5 @@
-"""How long one target is waited for with an answer that is not streamed, in virtual time, asked for either way."""
+"""How long the gateway waits for one target's non-streaming response, in virtual time, whether the call is a stream
+or not."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ from tests.support.looped import looped
 
 
 def passes(rig: Rig) -> tuple[Phase, float, float]:
-    """Which deadline ends a whole answer, its limit, and when it does."""
+    """Return the deadline that ends a non-streaming response, its limit, and when it does."""
     with pytest.raises(DeadlinePassed) as caught:
         rig.whole()
     assert body_of(rig).closed + body_of(rig).released == len(rig.door.seen) - (rig.time < rig.door.delay)
@@ -28,7 +29,8 @@ def passes(rig: Rig) -> tuple[Phase, float, float]:
 
 
 def limited(rig: Rig, begins: float | None = None, **limits: float) -> Rig:
-    """The same before a deployment with these limits, which an operator wrote, and this time for an answer to begin."""
+    """Return the rig with these limits of its deployment, which an operator wrote, and this time limit for a response
+    to begin."""
     changed: dict[str, Any] = {**limits, "written": frozenset(limits)}  # Any: names known at run time
     timeouts = replace(GOOD.target.timeouts, **changed)
     rig.prepared, rig.answer = plan_calls(ASKED, replace(rig.prepared.target, timeouts=timeouts)), begins
@@ -53,11 +55,11 @@ def test_after_its_head_an_answer_may_be_silent_as_long_as_the_operator_says_or_
     assert (len(rig.whole().choices), rig.time) == (1, 599.0)
 
 
-# Whole answers out of streams ----------------------------------------------------------------------------------------
+# Non-streaming responses made from streams ----------------------------------------------------------------------------
 
 
 def out_of_a_stream(rig: Rig, begins: float | None = None, **limits: float) -> Rig:
-    """The same before a deployment that may be asked for streams."""
+    """Return the rig with a deployment that allows streaming for non-streaming requests."""
     rig = limited(rig, begins, **limits)
     rig.prepared = plan_calls(ASKED, replace(rig.prepared.target, stream_upstream="auto"))
     return rig
@@ -104,7 +106,7 @@ def test_a_stream_read_whole_is_no_longer_than_a_whole_answer_may_be(monkeypatch
 
 
 class Unverified(Scripted):
-    """A vendor that does not stream for everybody."""
+    """A vendor that does not stream for every client."""
 
     @override
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:

@@ -1,4 +1,4 @@
-"""A machine without any vendor's credentials, for tests to put some there."""
+"""A machine without any vendor's credentials; tests add some."""
 
 import os
 from pathlib import Path
@@ -10,8 +10,8 @@ PREFIXES = ("AWS_", "AZURE_", "CLOUDSDK_", "GCE_", "GOOGLE_", "IDENTITY_", "IMDS
 
 @pytest.fixture
 def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty home, no command, no variable that a vendor's library reads, and no metadata service to be asked; the
-    home."""
+    """Set up an empty home directory, no command, no variable that a vendor's library reads, and no metadata service;
+    return the home directory."""
     for name in [name for name in os.environ if name.startswith(PREFIXES)]:
         monkeypatch.delenv(name)
     home = tmp_path / "home"

@@ -1,4 +1,4 @@
-"""What tests of credentials share: tokens that are told apart, fetches that follow a script."""
+"""Shared helpers of the tests of credentials: tokens that can be distinguished, and scripted fetches."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ SECRET = "canary-of-the-token"
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """A token that is told from the others by its number."""
+    """A token that is distinguished by its number."""
 
     number: int
 
@@ -31,13 +31,13 @@ class Numbered:
 
 
 Outcome: TypeAlias = float | str | None
-"""A fetch that gives a token for so many seconds, one that fails with a reason, or one that never ends."""
+"""A fetch that returns a token for a number of seconds, one that fails with a reason, or one that never ends."""
 
 
 @dataclass(slots=True)
 class Fetches:
-    """Fetches that take a second each and come out as scripted, the last outcome again and again; `begun` has the times
-    at which they began."""
+    """Fetches that take a second each and end as scripted; the last outcome repeats. `begun` has the times at which
+    they began."""
 
     outcomes: list[Outcome]
     takes: float = 1.0
@@ -58,10 +58,10 @@ class Fetches:
                 return Fetched(Numbered(number), lifetime)
 
     def held(self) -> CachedToken:
-        """What holds the tokens, by the running loop's clock."""
+        """Return a cached token that uses the running loop's clock."""
         return CachedToken("test credentials of v/m", self, asyncio.get_running_loop().time)
 
 
 def bearer(text: str = SECRET) -> Bearer:
-    """An access token."""
+    """Return an access token."""
     return Bearer(SecretStr(text))

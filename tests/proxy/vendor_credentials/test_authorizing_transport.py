@@ -1,4 +1,5 @@
-"""The door for calls whose credential expires: which token each gets, and when one is fetched, over real sockets."""
+"""The transport for calls whose credential expires: which token each call gets, and when one is fetched, over real
+sockets."""
 
 import asyncio
 import threading
@@ -39,7 +40,8 @@ class Clock:
 
 @dataclass
 class Provider:
-    """A token endpoint that gives `token-1`, `token-2` and so on, and a vendor beside it that takes those of `good`."""
+    """A token endpoint that returns `token-1`, `token-2` and so on, and a vendor beside it that accepts the tokens in
+    `good`."""
 
     vendor: FakeVendor
     lifetime: float = 3600
@@ -66,7 +68,7 @@ class Provider:
 
 @dataclass
 class Rig:
-    """An authorized transport before a provider."""
+    """An authorized transport in front of a provider."""
 
     transport: AuthorizedTransport
     provider: Provider
@@ -85,7 +87,7 @@ class Rig:
 
 @asynccontextmanager
 async def rig() -> AsyncIterator[Rig]:
-    """A rig for as long as the block; every answer has been released or closed in the end."""
+    """Run a rig for the duration of the block; every response must have been released or closed at the end."""
     clock = Clock()
     async with FakeVendor() as vendor:
         provider = Provider(vendor)
@@ -224,12 +226,12 @@ async def test_what_no_call_wanted_for_an_hour_is_forgotten_when_another_comes(m
 
 
 def signs(request: UpstreamRequest) -> Mapping[str, str]:
-    """The headers of a call, in clear."""
+    """Return the headers of a call, unmasked."""
     return request.target.credential.headers()
 
 
 class Library:
-    """A vendor's library in place of each kind's: gives a token, or nothing."""
+    """A vendor's library in place of each kind's: returns a token, or fails."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, fails: bool = False) -> None:
         self.asked: list[Source] = []
@@ -239,7 +241,7 @@ class Library:
         monkeypatch.setattr(entra, "fetch", self.fetch)
 
     def fetch(self, source: Source) -> Fetched:
-        """Called in a thread, where no loop runs."""
+        """Return a token; it must be called in a thread without a running event loop."""
         self.asked.append(source)
         with pytest.raises(RuntimeError):
             asyncio.get_running_loop()

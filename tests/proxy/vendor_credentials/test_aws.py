@@ -1,4 +1,4 @@
-"""Keys by AWS's chain, from every place that can be played on loopback, and the calls they sign."""
+"""Keys by AWS's chain, from every source that can run on loopback, and the calls that they sign."""
 
 import asyncio
 import datetime
@@ -36,7 +36,7 @@ URL = "https://bedrock-runtime.eu-central-1.amazonaws.com/model/anthropic.claude
 
 
 def access_key(fetched: Fetched) -> str:
-    """Which keys were found, by the signature they make."""
+    """Return the access key id that signs a call."""
     keys = fetched.token
     assert isinstance(keys, AwsKeys)
     return keys.credential(call(URL)).headers()["Authorization"].partition("Credential=")[2].partition("/")[0]
@@ -54,12 +54,12 @@ def reason(source: AwsSource = SOURCE) -> str:
     return caught.value.reason
 
 
-# Where keys come from -----------------------------------------------------------------------------------------------
+# The sources of keys --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def keys_in_environment(bare_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys without an end."""
+    """Set keys without an expiry."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
 
@@ -96,14 +96,14 @@ def test_a_profile_may_run_a_program_for_keys(bare_machine: Path) -> None:
 
 
 class Services:
-    """AWS's services as far as keys come from them: instance metadata, container metadata, STS."""
+    """The AWS services that give keys: instance metadata, container metadata, STS."""
 
     def __init__(self, lifetime: float = 3600.0) -> None:
         self.lifetime = lifetime
         self.assumed: list[str] = []
 
     def answer(self, request: Received) -> Script:
-        """Any request of theirs."""
+        """Respond to any request to them."""
         given: JsonObject = {
             "AccessKeyId": KEY,
             "SecretAccessKey": SECRET,
@@ -139,7 +139,7 @@ class Services:
 
 @pytest.fixture
 def services(vendor: FakeVendor, bare_machine: Path, monkeypatch: pytest.MonkeyPatch) -> Services:
-    """The services, and a machine that knows where they are."""
+    """Run the services on a machine that knows their addresses."""
     made = Services()
     vendor.default = made.answer
     monkeypatch.delenv("AWS_EC2_METADATA_DISABLED")
@@ -181,7 +181,7 @@ async def test_a_pod_s_web_identity(services: Services, bare_machine: Path, monk
     assert services.assumed == ["AssumeRoleWithWebIdentity"]
 
 
-# What goes wrong ----------------------------------------------------------------------------------------------------
+# Failures -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("bare_machine")
@@ -242,7 +242,7 @@ def test_a_library_that_is_missing_is_told_with_its_extra(monkeypatch: pytest.Mo
 
 def test_keys_whose_end_botocore_does_not_tell_are_taken_for_what_it_guarantees() -> None:
     class Refreshable:
-        """Temporary keys of a botocore that names their end otherwise."""
+        """Temporary keys of a botocore that gives their expiry another name."""
 
         def refresh_needed(self) -> bool:
             return False
@@ -250,7 +250,7 @@ def test_keys_whose_end_botocore_does_not_tell_are_taken_for_what_it_guarantees(
     assert aws._lifetime(Refreshable()) == MIN_LIFETIME
 
 
-# What keys are for --------------------------------------------------------------------------------------------------
+# The use of keys ------------------------------------------------------------------------------------------------------
 
 KEYS = AwsKeys(Signer(KEY, SecretStr(SECRET), SecretStr(SESSION), "bedrock", "eu-central-1"), lambda: MOMENT)
 

@@ -1,4 +1,4 @@
-"""Blocking fetches beside the loop: one thread each, however many wait or give up."""
+"""Blocking fetches off the event loop: one thread each, however many calls wait or give up."""
 
 import asyncio
 import threading
@@ -13,7 +13,7 @@ from tests.proxy.vendor_credentials.kit import Numbered
 
 
 class Blocking:
-    """A fetch that blocks until it is let go, fails the first times it is told to, and notes where it ran."""
+    """A fetch that blocks until it is released, fails the first `fails` times, and notes where it ran."""
 
     def __init__(self, fails: int = 0, blocks: bool = True) -> None:
         self.fails = fails
@@ -33,13 +33,13 @@ class Blocking:
 
 @pytest.fixture
 def threads() -> Iterator[ThreadPoolExecutor]:
-    """Threads that are gone in the end."""
+    """Yield an executor whose threads are ended afterwards."""
     with ThreadPoolExecutor(2, "credentials") as made:
         yield made
 
 
 def number(fetched: Fetched) -> int:
-    """Which fetch brought it."""
+    """Return the number of the fetch."""
     assert isinstance(fetched.token, Numbered)
     return fetched.token.number
 
@@ -56,7 +56,7 @@ async def test_the_loop_goes_on_while_a_library_blocks(threads: ThreadPoolExecut
 
 
 async def given_up(fetch: InThread) -> None:
-    """A call that does not wait for the end."""
+    """Make a call that times out before the fetch ends."""
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
             await fetch()

@@ -1,4 +1,4 @@
-"""Tokens by Google's default credentials: a service account, a person's sign-in, the metadata server."""
+"""Tokens by Google's default credentials: a service account, a user's sign-in, the metadata server."""
 
 import asyncio
 import json
@@ -30,14 +30,14 @@ pytestmark = pytest.mark.filterwarnings("ignore:The load_credentials_from_file m
 
 @cache
 def private_key() -> str:
-    """A key that signs a service account's assertions."""
+    """Return a key that signs a service account's assertions."""
     made = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     formats = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     return made.private_bytes(*formats).decode()
 
 
 def account_file(folder: Path, vendor: FakeVendor) -> str:
-    """A service account's file, whose token endpoint is the fake's."""
+    """Write a service account's file, whose token endpoint is the fake's."""
     account = {"type": "service_account", "client_email": "gw@p.example", "private_key_id": "1", "project_id": "p"}
     endpoint = {"private_key": private_key(), "token_uri": f"{vendor.base_url}/token"}
     path = folder / "account.json"
@@ -47,7 +47,7 @@ def account_file(folder: Path, vendor: FakeVendor) -> str:
 
 @pytest.fixture(autouse=True)
 def no_metadata_server(bare_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The library reads its variables for the metadata server when it is imported."""
+    """Disable the metadata server; the library read its variables when it was imported."""
     monkeypatch.setattr(_metadata, "_NO_GCE_CHECK", True)
 
 

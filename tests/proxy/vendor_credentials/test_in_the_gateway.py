@@ -1,4 +1,5 @@
-"""Credentials that expire in the whole gateway: from the table to the wire, through failures and reloads, unseen."""
+"""Credentials that expire in the whole gateway: from the configuration to the wire, through failures and reloads, and
+never exposed."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -46,7 +47,7 @@ models: {v/m: {}, v/other: {}}
 
 @dataclass
 class World:
-    """A gateway, the vendor behind it and the identity provider beside that; what each was asked."""
+    """A gateway, its vendor and its identity provider, with the requests to each."""
 
     app: WholeGateway
     vendor: FakeVendor
@@ -71,7 +72,7 @@ class World:
 
 
 def give(request: Received) -> Script:
-    """The identity provider."""
+    """Respond as the identity provider."""
     return json_answer(200, {"access_token": TOKEN, "expires_in": 3600, "token_type": "Bearer"})
 
 
@@ -84,7 +85,7 @@ def serve(request: Received) -> Script:
 
 @asynccontextmanager
 async def world(folder: Path, table: str = TABLE) -> AsyncIterator[World]:
-    """Everything up, for as long as the block."""
+    """Run everything for the duration of the block."""
     async with FakeVendor(serve) as vendor:
         vendor.answer_path("/token", give)
         path = folder / "t.yaml"
@@ -151,11 +152,11 @@ async def test_a_reload_keeps_tokens_unless_it_says_otherwise(old: str, new: str
     assert made.tokens() == tokens
 
 
-# What nobody sees ---------------------------------------------------------------------------------------------------
+# Secrets that are never exposed ---------------------------------------------------------------------------------------
 
 
 def echo(request: Received) -> Script:
-    """Somebody who repeats everything that was sent."""
+    """Respond with everything that was sent."""
     shown = {name: value for name, value in request.headers} | {"body": request.body.decode()}
     return json_answer(401, {"error": {"message": str(shown), "code": str(shown)}, "error_description": str(shown)})
 
@@ -179,7 +180,7 @@ async def test_secrets_and_tokens_are_in_nothing_that_anybody_sees(
             shown = [repr(made.app), repr(source.load()), repr(source.load().snapshot.models["v/m"].targets)]
     *statuses, last = [answer.status for answer in made.answers]
     assert statuses == [502, 200, 200, 502]
-    assert last in (502, 503)  # it may be too early to ask again
+    assert last in (502, 503)  # it may be too early to fetch again
     seen = [*pages, made.log.getvalue(), *(repr(answer).encode() for answer in made.answers)]
     texts = [*(page.decode() for page in seen), caplog.text, *capsys.readouterr(), *shown]
     assert "Authorization: Bearer ********" in "".join(texts)

@@ -1,4 +1,4 @@
-"""What operator and row say of credentials, joined."""
+"""The credentials settings of the operator and of the vendor's row, joined."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from pydantic import SecretStr
 from config.table.inheritance import effective_settings
 from providers.profiles.load_profiles import parse_profiles
 from providers.vendor_credential import AwsSource, EntraSource, ExchangeSource, GoogleSource, OidcSource, Source
-from proxy.vendor_credentials.sources import CLOUD_PLATFORM, Deployment, Missing, source_of
+from proxy.vendor_credentials.sources import CLOUD_PLATFORM, Deployment, MissingSetting, source_of
 from tests.proxy.kit.tables import loaded
 from tests.support.looped import looped
 
@@ -24,8 +24,8 @@ azure: {base_url: 'https://{resource}.openai.azure.com', auth: {style: header, h
 BEDROCK = "https://bedrock-runtime.eu-central-1.amazonaws.com"
 
 
-def source(row: str, written: str, base_url: str = "https://api.example/v1") -> Source | Missing | None:
-    """The source of a deployment with these settings, whose vendor has this row."""
+def source(row: str, written: str, base_url: str = "https://api.example/v1") -> Source | MissingSetting | None:
+    """Return the source of a deployment with these settings, whose vendor has this row."""
     table = loaded(f"vendors: {{v: {{profile: {row}, {written}}}}}\nmodels: {{v/m: {{}}}}")
     settings = effective_settings(table.config, "v", "v/m", "default")
     return source_of(Deployment(settings, ROWS[row], base_url, Path("/etc/gateway")))
@@ -125,4 +125,4 @@ def test_everything_that_is_written_arrives() -> None:
     ],
 )
 def test_what_nobody_says_is_told(row: str, written: str, base_url: str, message: str) -> None:
-    assert source(row, written, base_url) == Missing(message)
+    assert source(row, written, base_url) == MissingSetting(message)

@@ -1,4 +1,4 @@
-"""A token and its renewal, in virtual time: who waits, who does not, and how often it is asked for one."""
+"""A token and its renewal, in virtual time: which calls wait, which do not, and how often a token is fetched."""
 
 import asyncio
 import logging
@@ -29,7 +29,7 @@ Scene = Callable[[CachedToken], Awaitable[None]]
 
 
 def played(scene: Scene, *outcomes: Outcome, takes: float = 1.0) -> list[float]:
-    """Run a scene with fetches that come out so; when they began."""
+    """Run a scene with fetches of these outcomes; return when they began."""
     fetches = Fetches(list(outcomes), takes)
 
     async def main() -> None:
@@ -43,7 +43,7 @@ def played(scene: Scene, *outcomes: Outcome, takes: float = 1.0) -> list[float]:
 
 
 def fetches_at(begun: list[float], *outcomes: Outcome, takes: float = 1.0) -> Callable[[Scene], Callable[[], None]]:
-    """Make a test of a scene in which fetches begin at these times and come out so."""
+    """Make a test of a scene in which fetches with these outcomes begin at these times."""
 
     def decorate(scene: Scene) -> Callable[[], None]:
         def test() -> None:
@@ -63,14 +63,14 @@ async def until(moment: float) -> None:
 
 
 async def failure(held: CachedToken) -> FailureKind:
-    """What a call that gets no token is told."""
+    """Return the failure of a call that gets no token."""
     with pytest.raises(UpstreamError) as caught:
         await held.token()
     assert caught.value.failure.message == "The gateway has no valid credential for the upstream at the moment."
     return caught.value.failure.kind
 
 
-# Who waits ----------------------------------------------------------------------------------------------------------
+# Waiting calls --------------------------------------------------------------------------------------------------------
 
 
 @fetches_at([0], HOUR)
@@ -139,7 +139,7 @@ async def test_a_call_that_gives_up_alone_leaves_a_token_for_the_next(held: Cach
     assert now() == 1.5
 
 
-# What fails ---------------------------------------------------------------------------------------------------------
+# Failing fetches ------------------------------------------------------------------------------------------------------
 
 
 @fetches_at([0, 1], "no", HOUR)

@@ -18,7 +18,7 @@ from tests.support.waiting import until
 
 
 def orphan(script: str) -> int:
-    """The process of a shell script whose parent has ended."""
+    """Return the process of a shell script whose parent has ended."""
     command = ["sh", "-c", f"({script}) > /dev/null 2>&1 & echo $!"]
     return int(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
 
@@ -100,7 +100,7 @@ def test_a_sandbox_that_forbids_a_call_is_one_without_adoption(place: str, monke
 
 
 class OtherSystem:
-    """A C library without the calls of Linux."""
+    """A C library without Linux's functions."""
 
 
 def test_another_system_is_one_without_adoption(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ TABLE = MOCK + TWO
 
 
 async def pids(gateway: RunningGateway) -> list[int]:
-    """The workers' process ids. One that does not respond in time is not on the status page."""
+    """Return the workers' process ids. A worker that does not respond in time is not on the status page."""
     while len(found := await gateway.in_flight()) < 2:  # noqa: ASYNC110 - nothing notifies
         await asyncio.sleep(0.01)
     return [*found]
@@ -41,7 +41,7 @@ async def pids(gateway: RunningGateway) -> list[int]:
 
 @asynccontextmanager
 async def up(table: str, folder: Path) -> AsyncIterator[RunningGateway]:
-    """A gateway all of whose workers take requests; it is ready as soon as one does."""
+    """Run a gateway until all of its workers accept requests; it is ready as soon as one does."""
     async with running_gateway(table, folder) as gateway:
         await gateway.serving(2)
         yield gateway
@@ -87,7 +87,7 @@ async def test_limits_and_usage_are_those_of_all_workers(tmp_path: Path) -> None
             (limit,) = said(await exchange(admin, request("GET", "/limits?team=search")))["limits"]
             usage = said(await exchange(admin, request("GET", "/usage?by=team")))
             status = said(await exchange(admin, request("GET", "/status")))
-            # What has just been loaded may count twice, until the workers have told each other.
+            # New usage may count twice until the workers have exchanged their state.
             shown = status["limits"] == ["team search: 8 of 100 requests per day (8%)"]
             if shown and limit["used"] == 8 and usage.get("total", {}).get("requests") == 8:
                 break
@@ -128,7 +128,7 @@ async def test_a_table_is_judged_once_and_taken_by_all(tmp_path: Path) -> None:
         gateway.table.write_text(TABLE.replace("mock/echo", "nobody/echo"), encoding="utf-8")
         refused = await exchange(admin, request("POST", "/-/reload"))
         assert refused.status == 400
-        while "reload refused" not in gateway.messages():  # noqa: ASYNC110 - a file tells no one
+        while "reload refused" not in gateway.messages():  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.01)
         gateway.table.write_text(TABLE.replace("mock/echo", "mock/new"), encoding="utf-8")
         taken = await exchange(admin, request("POST", "/-/reload"))
@@ -155,7 +155,7 @@ async def test_a_worker_that_dies_is_replaced_even_while_the_table_is_broken(tmp
         await gateway.serving(2, restarts=1)
         answers = [await exchange(port_of(gateway.url), request("GET", "/v1/models")) for _ in range(20)]
         assert all(b"mock/echo" in answer.body for answer in answers)
-        assert re.search(r"worker \d \(process \d+\) ended on SIGKILL; another takes its place", gateway.messages())
+        assert re.search(r"worker \d \(process \d+\) ended on SIGKILL; it is replaced", gateway.messages())
 
 
 def serial(port: int, authority: Authority) -> int:
@@ -188,7 +188,7 @@ async def test_every_worker_shows_the_latest_certificate_even_where_its_files_ar
 
 
 async def streaming(vendor: FakeVendor, gateway: RunningGateway, stack: AsyncExitStack, count: int) -> list[RawClient]:
-    """Streams that have begun, over all workers."""
+    """Return clients whose streams have begun, over all workers."""
     clients = [await stack.enter_async_context(connected(port_of(gateway.url))) for _ in range(count)]
     for client in clients:
         await client.send(request("POST", "/v1/completions", ask("v/m", stream=True)))
@@ -229,7 +229,7 @@ async def test_a_second_signal_ends_every_worker_at_once(tmp_path: Path) -> None
 
 
 def has_ended(pid: int) -> bool:
-    """Return whether a process has ended, be it that its parent has not been told yet."""
+    """Return whether a process has ended, even if its parent has not collected its status yet."""
     found = main_thread(pid)
     return found is None or found.state == "Z"
 

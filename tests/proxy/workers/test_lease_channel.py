@@ -1,4 +1,4 @@
-"""Leases between a worker and its supervisor: what is asked arrives as it was, and no answer is a loss."""
+"""Leases between a worker and its supervisor: requests arrive unchanged, and a missing response counts as a loss."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,14 +7,15 @@ import pytest
 
 from proxy.shared_state.lease import LeaseGrant, LeaseRequest, RateRequest, SlotsRequest, SpendingRequest
 from proxy.workers import lease_channel
-from proxy.workers.lease_channel import LeaseDesk, SupervisorLeases
+from proxy.workers.lease_channel import LeaseService, SupervisorLeases
 
 
-def joined(desk: LeaseDesk, worker: str) -> SupervisorLeases:
-    """A worker's end whose bodies reach the desk, and whose answers come in the next turn of the loop."""
+def joined(desk: LeaseService, worker: str) -> SupervisorLeases:
+    """Return a worker's end whose bodies reach the service, and whose responses arrive in the next event loop
+    iteration."""
 
     def send(body: bytes) -> None:
-        asyncio.get_running_loop().call_soon(lambda: ends.answered(desk.answer(worker, body)))
+        asyncio.get_running_loop().call_soon(lambda: ends.receive_grants(desk.response(worker, body)))
 
     ends = SupervisorLeases(send)
     return ends
@@ -29,7 +30,7 @@ async def granted(worker: SupervisorLeases, *asks: LeaseRequest) -> list[int]:
 
 
 async def test_workers_get_of_one_rate_no_more_than_there_is() -> None:
-    desk = LeaseDesk()
+    desk = LeaseService()
     one, two = joined(desk, "1"), joined(desk, "2")
     first = await granted(one, rate(500))
     second = await granted(two, rate(500))
@@ -38,7 +39,7 @@ async def test_workers_get_of_one_rate_no_more_than_there_is() -> None:
 
 
 async def test_places_are_counted_together_and_free_when_their_worker_has_ended() -> None:
-    desk = LeaseDesk()
+    desk = LeaseService()
     one, two = joined(desk, "1"), joined(desk, "2")
     assert await granted(one, SlotsRequest("team a", 3, 0, 3)) == [3]
     assert await granted(two, SlotsRequest("team a", 3, 0, 1)) == [0]
@@ -47,7 +48,7 @@ async def test_places_are_counted_together_and_free_when_their_worker_has_ended(
 
 
 async def test_each_hears_what_the_others_have_spent_and_nothing_of_one_that_has_ended() -> None:
-    desk = LeaseDesk()
+    desk = LeaseService()
     one, two = joined(desk, "1"), joined(desk, "2")
     await one.exchange([SpendingRequest("team a usd", 70)])
     (heard,) = await two.exchange([SpendingRequest("team a usd", 5)])
@@ -58,7 +59,7 @@ async def test_each_hears_what_the_others_have_spent_and_nothing_of_one_that_has
 
 
 async def test_several_entries_and_exchanges_are_told_apart() -> None:
-    desk = LeaseDesk()
+    desk = LeaseService()
     worker = joined(desk, "1")
     both = asyncio.gather(
         granted(worker, rate(7, "team a"), SlotsRequest("team b", 4, 0, 2)), granted(worker, rate(9, "team c"))
@@ -67,12 +68,12 @@ async def test_several_entries_and_exchanges_are_told_apart() -> None:
 
 
 async def test_no_answer_in_time_is_a_loss_and_a_late_one_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease_channel, "LIMIT", 0.01)
+    monkeypatch.setattr(lease_channel, "EXCHANGE_TIMEOUT", 0.01)
     sent: list[bytes] = []
     worker = SupervisorLeases(sent.append)
     with pytest.raises(ConnectionError):
         await worker.exchange([rate(1)])
-    worker.answered(LeaseDesk().answer("1", sent[0]))
+    worker.receive_grants(LeaseService().response("1", sent[0]))
     assert worker._waiting == {}
 
 

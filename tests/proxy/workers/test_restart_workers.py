@@ -21,8 +21,8 @@ from proxy.workers import restart_workers as workers_module
 from proxy.workers import worker_template as template_module
 from proxy.workers.restart_workers import (
     BEGIN_LIMIT,
-    LONGEST_BEGIN,
     LONGEST_PAUSE,
+    MOST_BEGIN,
     WorkerPool,
     WorkerProcess,
     begun,
@@ -43,7 +43,7 @@ HASTY = MOCK + "server: {drain_grace: 0s}\n"
 
 @dataclass(slots=True)
 class Counted:
-    """What the instruments counted."""
+    """The counts of the instruments."""
 
     serving: list[float] = field(default_factory=list)
     restarts: int = 0
@@ -74,7 +74,7 @@ class Rig:
 
 
 def settings(path: Path, port: int) -> Callable[[LoadedTable], WorkerSettings]:
-    """Return what makes a worker's settings of a table."""
+    """Return a function that makes a worker's settings of a configuration."""
     return lambda table: WorkerSettings(path, False, "127.0.0.1", port, 1, table.loaded.copies)
 
 
@@ -104,8 +104,8 @@ async def kept(folder: Path, count: int = 2) -> AsyncIterator[Rig]:
 
 @pytest.fixture(autouse=True)
 def cheap_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To start a program takes a second of CPU; these tests are about what becomes of it. That it starts and serves is
-    in test_worker_main.py."""
+    """Fork instead of starting a program, which takes a second of CPU. test_worker_main.py checks that the program
+    starts and serves."""
     monkeypatch.setattr(template_module, "start_child", fork_child)
 
 
@@ -210,7 +210,7 @@ async def test_what_a_killed_one_had_counted_is_known_though_nobody_asked(tmp_pa
         found = [family for each in await rig.workers.families() for family in each]
         requests = [family for family in found if family.name == "dragoman_requests"]
         assert sum(value for family in requests for _, value in family.samples) == 9
-        # What was measured of the dead process is gone, and of each that lives its number tells which one it is.
+        # The measurements of the dead process are gone, and each live one is labelled with its worker number.
         sizes = [family.samples for family in found if family.name == "process_resident_memory_bytes"]
         assert [[labels for (_, labels), _ in samples] for samples in sizes] == [[(("worker", "1"),)]]
 
@@ -247,14 +247,14 @@ async def test_one_that_cannot_begin_at_first_is_the_end_of_all_with_its_reason(
 
 @looped(
     ("state", "seconds", "limit"),
-    [("S", 50, None), ("R", 500, None), ("D", 500, None), ("S", 100, BEGIN_LIMIT), ("D", 700, LONGEST_BEGIN)],
+    [("S", 50, None), ("R", 500, None), ("D", 500, None), ("S", 100, BEGIN_LIMIT), ("D", 700, MOST_BEGIN)],
 )
 @in_virtual_time
 async def test_one_that_waits_for_a_core_or_a_disk_has_longer_to_begin(
     state: str, seconds: float, limit: float | None
 ) -> None:
     async def respond() -> bytes:
-        async with asyncio.timeout(LONGEST_BEGIN):
+        async with asyncio.timeout(MOST_BEGIN):
             await asyncio.sleep(seconds)
         return b"begun"
 

@@ -1,4 +1,4 @@
-"""The cores that may be used are those of the affinity mask, less what control groups do not grant."""
+"""The usable cores are the cores of the affinity mask, reduced by the limits of control groups."""
 
 import os
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from proxy.workers.usable_cores import usable_cores
 def found(
     monkeypatch: pytest.MonkeyPatch, folder: Path, mask: int, group: str | None, limits: Mapping[str, str]
 ) -> int:
-    """The result on a machine that lets this process run on `mask` cores, in that group, with these files."""
+    """Return the result on a machine that lets this process run on `mask` cores, in that group, with these files."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(mask)))
     own, mount = folder / "cgroup", folder / "mount"
     if group is not None:

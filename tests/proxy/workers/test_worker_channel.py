@@ -69,7 +69,7 @@ async def test_questions_are_answered_beside_each_other() -> None:
 
 async def test_who_does_not_answer_in_time_is_as_good_as_gone_and_a_late_answer_nobodys() -> None:
     async with pair() as ends:
-        with pytest.raises(PeerGone, match=r"no answer to 'status' within 0.01 s"):
+        with pytest.raises(PeerGone, match=r"no response to 'status' within 0.01 s"):
             await ends.channel.request("status", 0.01)
         number, word, _ = await receive(ends.reader)
         send(ends.writer, number, word, b"late")
@@ -120,7 +120,7 @@ async def test_answering_ends_with_the_supervisor() -> None:
 
 
 async def framed(data: bytes) -> tuple[int, str, bytes]:
-    """The frame that these bytes and then nothing hold."""
+    """Return the frame of these bytes, at the end of the input."""
     reader = asyncio.StreamReader()
     reader.feed_data(data)
     reader.feed_eof()

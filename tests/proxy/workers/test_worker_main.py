@@ -62,7 +62,7 @@ class Started:
 
 
 async def begun(stderr: int = DEVNULL) -> tuple[Process, socket.socket]:
-    """A worker process that waits for its settings, and the supervisor's end of the socket pair."""
+    """Return a worker process that waits for its settings, and the supervisor's end of the socket pair."""
     here, there = socket.socketpair()
     pulse = shared_file()
     with there:
@@ -137,7 +137,7 @@ async def test_it_drains_when_told_and_its_last_words_are_what_it_counted(tmp_pa
             await client.send(request("POST", "/v1/completions", ask("v/m", stream=True)))
             await client.head()
             worker.channel.notify("drain")
-            while STATUS.validate_json(await worker.channel.request("status", 5.0)).ready:  # noqa: ASYNC110 - it tells no one
+            while STATUS.validate_json(await worker.channel.request("status", 5.0)).ready:  # noqa: ASYNC110 - no event
                 await asyncio.sleep(0.01)
             gate.set()
             body, whole = await client.chunks()
@@ -162,16 +162,16 @@ async def test_it_drains_when_its_supervisor_is_gone_and_says_what_to_do(tmp_pat
         worker.channel._writer.close()
         _, told = await asyncio.wait_for(worker.process.communicate(), 30.0)
         assert worker.process.returncode == 0
-    assert b"the supervisor is gone: this worker finishes what it has and ends; start the gateway again" in told
+    assert b"the supervisor is gone: this worker finishes its requests and ends; start the gateway again" in told
 
 
 async def test_it_says_unasked_what_it_has_counted_and_nothing_where_it_counted_nothing(tmp_path: Path) -> None:
     async with started(MOCK, tmp_path) as worker:
         for count in (1, 2):
             assert (await worker.post()).status == 200
-            while not worker.reports or await worker.counted() != {"200": count}:  # noqa: ASYNC110 - it speaks to nobody else
+            while not worker.reports or await worker.counted() != {"200": count}:  # noqa: ASYNC110 - no event
                 await asyncio.sleep(0.01)
-        # Of what has not changed since it says no more.
+        # It no longer reports families that have not changed.
         assert {family.name for family in FAMILIES.validate_json(worker.reports[-1])} < {
             family.name for family in FAMILIES.validate_json(await worker.channel.request("families", 5.0))
         }

@@ -1,4 +1,4 @@
-"""Workers that are forked from a template: they share its memory and nothing else, and it can be done without."""
+"""Workers that are forked from a template: they share only its memory, and the gateway works without a template."""
 
 import asyncio
 import errno
@@ -33,19 +33,19 @@ TABLE = MOCK + SERVER + "  workers: 2\n  drain_grace: 50ms\n  watch: false\n"
 WITH_LEDGER = TABLE + f'teams: {{search: {{keys: ["{digest_of("k")}"], models: ["*"]}}}}\n'
 
 MOST_MEMORY = 125 * 2**20
-"""Bytes of a supervisor, the template and two workers together, files apart; measured are 109 to 115 MB, with the
-process that loads the ledger up to 121, most on a busy machine."""
+"""The greatest memory of a supervisor, the template and two workers together, without files, in bytes. Measured: 109
+to 115 MB, with the process that loads the ledger up to 121, most on a busy machine."""
 
 
 def name(pid: int) -> str:
-    """The name of a process; none where it has ended."""
+    """Return the name of the process; empty if it has ended."""
     with suppress(FileNotFoundError):
         return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
     return ""
 
 
 def children(gateway: RunningGateway, wanted: str) -> list[int]:
-    """The supervisor's own children of this name."""
+    """Return the supervisor's own children of this name."""
     found = processes().values()
     return [each.pid for each in found if each.parent == gateway.process.pid and name(each.pid) == wanted]
 
@@ -63,13 +63,13 @@ def template_of(gateway: RunningGateway) -> int:
 async def up(folder: Path, table: str = TABLE, launch: Launch = forked) -> AsyncIterator[RunningGateway]:
     async with running_gateway(table, folder, launch=launch) as gateway:
         await gateway.serving(2)
-        # A process has its name a moment after it has begun.
+        # A process gets its name a moment after it has begun.
         await until(lambda: bool(children(gateway, "dragoman-fork")))
         yield gateway
 
 
 async def ids(gateway: RunningGateway, count: int) -> list[str]:
-    """The ids of new requests, on as many connections: they come to both workers."""
+    """Return the ids of new requests, on as many connections, so that they reach both workers."""
     answers = [
         await exchange(port_of(gateway.url), request("POST", "/v1/completions", ask("mock/echo"))) for _ in range(count)
     ]
@@ -112,7 +112,7 @@ async def test_a_forked_worker_has_no_descriptor_of_another_process(tmp_path: Pa
 
 
 def messages_of(gateway: RunningGateway) -> list[str]:
-    """What the gateway said, but for stacks of a loop that a busy machine let stand."""
+    """Return the gateway's messages, without stacks of an event loop that was blocked by a busy machine."""
     return [line for line in gateway.messages().splitlines() if "the event loop has stood still" not in line]
 
 
@@ -129,7 +129,7 @@ async def test_a_signal_to_a_forked_worker_drains_it_and_one_to_the_template_is_
         first = workers(gateway)[0]
         os.kill(first, signal.SIGTERM)
         await gateway.serving(2, restarts=1)
-        assert f"(process {first}) ended with status 0; another takes its place" in gateway.messages()
+        assert f"(process {first}) ended with status 0; it is replaced" in gateway.messages()
         assert template_of(gateway) == template
         assert len(workers(gateway)) == 2
         assert not [line for line in messages_of(gateway) if "template" in line]
@@ -179,7 +179,7 @@ def noted(self, *store):
     return load(self, *store)
 Source.load = noted
 """
-"""Run before the gateway: notes which processes load a table in the way that workers do."""
+"""Run before the gateway: notes which processes load a configuration in the way that workers do."""
 
 
 async def test_a_worker_builds_no_table_of_its_own_before_there_is_another(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ async def report_counts(*given):
     await sound(*given)
 worker_main.report_counts = report_counts
 """
-"""Run before the gateway: one worker ends on a fault, of a kind that the program's own end has an answer to."""
+"""Run before the gateway: one worker ends on a fault, of a kind that the program handles at its own end."""
 
 
 async def test_a_fault_that_ends_a_forked_worker_is_logged_and_ends_nobody_else(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ async def test_a_fault_that_ends_a_forked_worker_is_logged_and_ends_nobody_else(
         await until_ready(gateway)
         await gateway.serving(2, restarts=1)
         assert "the gateway ended on a fault of its own" in gateway.messages()
-        assert "ended with status 1; another takes its place" in gateway.messages()
+        assert "ended with status 1; it is replaced" in gateway.messages()
         assert await gateway.stop() == 0
     finally:
         gateway.process.kill()
@@ -224,7 +224,7 @@ async def test_a_fault_that_ends_a_forked_worker_is_logged_and_ends_nobody_else(
 
 
 async def test_what_was_not_yet_written_is_written_once(tmp_path: Path) -> None:
-    """What a start-up hook has left in the buffer of standard output belongs to one process."""
+    """Text that a start-up hook has left in the buffer of standard output belongs to one process."""
     (tmp_path / "sitecustomize.py").write_text('import sys\nsys.stdout.write(\'{"message": "hook"}\\n\')\n')
     async with running_gateway(TABLE, tmp_path, {"PYTHONPATH": f"{tmp_path}:{ROOT}"}) as gateway:
         await gateway.serving(2)
@@ -232,12 +232,13 @@ async def test_what_was_not_yet_written_is_written_once(tmp_path: Path) -> None:
         assert gateway.stdout.read_text().count("hook") == 1
 
 
-# One end of a template, without one ----------------------------------------------------------------------------------
+# One end of a template, without a template ----------------------------------------------------------------------------
 
 
 @contextmanager
 def other_end(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[WorkerTemplate, socket.socket, list[int]]]:
-    """A supervisor's end, what the template would read, and the heartbeats of workers that are started as programs."""
+    """Yield a supervisor's end, the socket that the template would read, and the heartbeats of workers that are
+    started as programs."""
     programs: list[int] = []
 
     async def start_program(shared: int) -> Child:
@@ -268,7 +269,7 @@ async def test_a_fork_that_failed_is_an_error_and_the_next_is_tried(monkeypatch:
 
 
 def silent(there: socket.socket) -> None:
-    """Say nothing at all."""
+    """Send nothing."""
 
 
 def ended(there: socket.socket) -> None:
@@ -297,12 +298,12 @@ async def test_a_template_that_does_not_answer_is_given_up_for_good(
 
 
 def loader_of(gateway: RunningGateway) -> int | None:
-    """The process that loads the ledger, while there is one."""
+    """Return the process that loads the ledger, if there is one."""
     return next(iter(children(gateway, "dragoman-ledger")), None)
 
 
 async def followed(gateway: RunningGateway, loader: int | None) -> int:
-    """Kill the process that loads the ledger, and return the one that takes its place."""
+    """Kill the process that loads the ledger, and return its replacement."""
     assert loader is not None
     os.kill(loader, signal.SIGKILL)
     await until(lambda: loader_of(gateway) not in (None, loader))

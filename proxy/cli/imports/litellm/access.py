@@ -83,7 +83,7 @@ def _reached(entry: str, known: ClientNames) -> Iterator[str]:
     for alias in wanted & known.aliases.keys():
         # At LiteLLM, the list may have the alias or its target.
         yield known.names[alias]
-    yield from _under_a_pattern([entry] if "*" not in entry else [], known)
+    yield from _under_wildcard([entry] if "*" not in entry else [], known)
 
 
 def _aliases_of(name: str, known: ClientNames) -> Iterable[str]:
@@ -107,7 +107,7 @@ def _fits(pattern: str, name: str) -> bool:
     return name.startswith(first) and name.endswith(last) and at + len(last) <= len(name)
 
 
-def _under_a_pattern(names: Iterable[str], known: ClientNames) -> Iterator[str]:
+def _under_wildcard(names: Iterable[str], known: ClientNames) -> Iterator[str]:
     """Yield single models, if the configuration has all models of their provider, as `openai/*`."""
     for name in names:
         vendor, slash, rest = name.partition("/")

@@ -30,9 +30,9 @@ def _write_host(draft: TableDraft, accounts: Accounts, section: ForeignSection, 
     password = accounts.secret(section, f"{prefix}password", "redis", "PASSWORD")
     place, number = (each.text if isinstance(each, Reference) else each for each in (host, port or "6379"))
     if redis_fault(f"redis://{'sample' if isinstance(host, Reference) else place}:6379") is not None:
-        section.lose(f"{prefix}host", "is no host to call: not taken")
+        section.report_key(f"{prefix}host", "is not a host to call: not taken")
     elif not isinstance(port, Reference) and not (number.isdecimal() and 0 < int(number) < 65536):
-        section.lose(f"{prefix}port", "is no port: not taken")
+        section.report_key(f"{prefix}port", "is not a port: not taken")
     else:
         login = f":{password.text}@" if password is not None else ""
         draft.section("server").put("shared", Block({"redis": Reference(f"redis://{login}{place}:{number}")}))
@@ -67,14 +67,14 @@ def write_cache(draft: TableDraft, accounts: Accounts, settings: ForeignSection)
         write_shared(draft, accounts, params, "")
     ttl = duration(params, "ttl") if "ttl" in params else None
     if ttl is not None and ttl.endswith("ms"):
-        params.lose("ttl", "is less than 1s: not taken")
+        params.report_key("ttl", "is less than 1s: not taken")
         ttl = None
     block.put("ttl", ttl)
     if kind == "redis" and "shared" in draft.section("server").entries:
         block.put("where", "redis")
         block.put("secret", draft.refer("CACHE_SECRET", "sample-CACHE_SECRET"))
     elif kind not in ("redis", "local"):
-        params.lose("type", _PLACES)
+        params.report_key("type", _PLACES)
     if params.text("mode") == "default_off":
         params.note("mode", _ASKED)
     params.explain_rest(lambda key: _UNUSED)

@@ -18,8 +18,8 @@ from config.reading.yaml_tree import Entry, ListNode, MapNode, Node, ScalarNode
 from proxy.cli.imports.foreign_section import ForeignSection
 from proxy.cli.imports.remarks import Remarks
 
-MOST_BYTES: Final = 64 * 2**20
-DEEPEST: Final = 40
+MAX_FILE_BYTES: Final = 64 * 2**20
+MAX_DEPTH: Final = 40
 
 Kind = Literal["keys", "teams", "models"]
 
@@ -80,14 +80,14 @@ def _rows(kind: Kind, paths: tuple[Path, ...], remarks: Remarks) -> tuple[Foreig
         content = _content(path, at)
         listed = _listed(kind, content, path)
         if listed is None:
-            raise ConfigError([Problem.at(at, (), f"is no list of {kind} of LiteLLM")])
+            raise ConfigError([Problem.at(at, (), f"is not a list of {kind} of LiteLLM")])
         announced = max(announced, _announced(content))
         found += (_section(kind, index, row, remarks) for index, row in enumerate(listed))
     if announced > len(found):
         text = f"has {len(found)} of {announced} {kind}: give --{kind} for each page (page=2, page=3 and so on)"
         problem = Problem.at(Position(str(paths[-1]), 1, 1), (kind,), text)
         remarks.problems.append(problem)
-        remarks.wholes.add(problem)
+        remarks.lost_sections.add(problem)
         remarks.count(kind.removesuffix("s"), 0, announced - len(found))
     return tuple(found)
 
@@ -95,11 +95,11 @@ def _rows(kind: Kind, paths: tuple[Path, ...], remarks: Remarks) -> tuple[Foreig
 def _content(path: Path, at: Position) -> object:
     try:
         with path.open("rb") as file:
-            raw = file.read(MOST_BYTES + 1)
+            raw = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise ConfigError([Problem.at(at, (), f"cannot read the file: {error.strerror}")]) from None
-    if len(raw) > MOST_BYTES:
-        raise ConfigError([Problem.at(at, (), f"cannot read the file: larger than {MOST_BYTES >> 20} MiB")])
+    if len(raw) > MAX_FILE_BYTES:
+        raise ConfigError([Problem.at(at, (), f"cannot read the file: larger than {MAX_FILE_BYTES >> 20} MiB")])
     try:
         text = raw.decode("utf-8-sig")
         return json.loads(text) if text.lstrip()[:1] in ("{", "[") else [*_csv_rows(text, path)]
@@ -176,8 +176,8 @@ def row_label(label: str) -> str:
 
 
 def _node(value: object, at: Position, depth: int) -> Node:
-    if depth > DEEPEST:
-        raise ConfigError([Problem.at(at, (), f"nested deeper than {DEEPEST} levels")])
+    if depth > MAX_DEPTH:
+        raise ConfigError([Problem.at(at, (), f"nested deeper than {MAX_DEPTH} levels")])
     if isinstance(value, dict):
         places = {key: _below(at, str(key)) for key in value}
         entries = {str(key): Entry(places[key], _node(each, places[key], depth + 1)) for key, each in value.items()}

@@ -113,18 +113,18 @@ class ModelList:
         params, info = _with_api_base(item.section("litellm_params")), item.section("model_info")
         group, model = item.text("model_name"), params.text("model")
         if not group or not model:
-            item.tell("has no model_name or no litellm_params.model: not taken")
+            item.report_section("has no model_name or no litellm_params.model: not taken")
             return None
         if model == ANY_MODEL:
-            item.tell("leads every name to every provider: write VENDOR/* for each vendor that is meant")
+            item.report_section("leads every name to every provider: write VENDOR/* for each vendor that is meant")
             return None
         found = self._provider(params, model)
         if found is None:
-            item.tell("its provider is not known here, and there is no api_base: not taken")
+            item.report_section("its provider is not known here, and there is no api_base: not taken")
             return None
         provider, plain = found
         if not plain or (ANY_MODEL in plain and plain != ANY_MODEL):
-            item.tell("its model is no name, or a pattern other than PROVIDER/*: not taken")
+            item.report_section("its model is not a name, or a pattern other than PROVIDER/*: not taken")
             return None
         base_model = info.text("base_model")
         task = _task(info, base_model or plain, PROFILES.get(provider, "openai_compatible"))
@@ -134,7 +134,7 @@ class ModelList:
         endpoint.space = space_of(base_model or plain)
         if base_model is not None:
             endpoint.settings["base_model"] = _maker_and_model(base_model)
-        self._tell_kind(endpoint, provider, item)
+        self._remark_on_vendor(endpoint, provider, item)
         self._account(endpoint, provider, params)
         self._common(endpoint, (params, info, item))
         entry = ModelEntry(group, endpoint, item, _weight(params, info, item), params.number("order"), info.text("id"))
@@ -147,7 +147,7 @@ class ModelList:
         item.explain_rest(reason_in("litellm_params"))
         return entry
 
-    def _tell_kind(self, endpoint: DraftEndpoint, provider: str, item: ForeignSection) -> None:
+    def _remark_on_vendor(self, endpoint: DraftEndpoint, provider: str, item: ForeignSection) -> None:
         """Remark on guesses about the vendor and on a task that its profile lacks."""
         if provider not in PROFILES:
             item.remark("its provider is not known here: taken for a server that speaks OpenAI's API")
@@ -199,7 +199,7 @@ class ModelList:
         name = params.text("litellm_credential_name")
         given = self.credentials.get(name or "")
         if name is not None and given is None:
-            params.lose("litellm_credential_name", "names no credential of credential_list")
+            params.report_key("litellm_credential_name", "names no credential of credential_list")
         settings, profile = endpoint.settings, endpoint.profile
         path = "/v1" if profile == "tgi" else ""
         for section in [params] if given is None else [given.apart(params.comments), params]:
@@ -325,14 +325,14 @@ def _task(info: ForeignSection, model: str, profile: str) -> Task | None:
     mode = info.text("mode")
     if mode is not None and mode in MODES:
         return MODES[mode]
-    info.lose("mode", "there is nothing of the kind: taken for what its name says")
+    info.report_key("mode", "has no counterpart: the task is taken from the model's name")
     return task_of(model, profile)
 
 
 def _input_type(params: ForeignSection) -> str | None:
     found = params.text("input_type")
     if found is not None and not fits("text", found):
-        params.lose("input_type", "is no word for what texts are for: not taken")
+        params.report_key("input_type", "is not a valid input type: not taken")
         return None
     return found
 
@@ -356,12 +356,12 @@ def _price(section: ForeignSection, task: Task | None) -> Block | None:
         costs.setdefault("output", 0.0)
     if "input" not in costs or "output" not in costs:
         for key in names.values():
-            section.lose(key, "a price needs both, input and output: not taken")
+            section.report_key(key, "a price needs both, input and output: not taken")
         return None
     prices: dict[str, DraftValue] = {}
     for name, cost in costs.items():
         if cost is None or not 0 <= cost <= 1:
-            section.lose(names[name], "is no price of a token between 0 and 1 USD: not taken")
+            section.report_key(names[name], "is not a price of a token between 0 and 1 USD: not taken")
             return None
         prices[name] = round(cost * 1_000_000, 9)
     return Block(prices)
@@ -387,7 +387,7 @@ def _limits(params: ForeignSection, info: ForeignSection, item: ForeignSection) 
         for section in (params, item, info):
             number = section.number(key)
             if number is not None and not 1 <= number <= (1_000_000 if name == "concurrent" else 1_000_000_000):
-                section.lose(key, "is no limit of 1 or more: not taken")
+                section.report_key(key, "is not a limit of 1 or more: not taken")
             elif number is not None:
                 found.setdefault(name, int(number))
     return mapping(found)

@@ -7,7 +7,7 @@ each fallback with that fallback's own fallbacks, one level deeper, and tries no
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from proxy.cli.imports.endpoints import MOST_TARGETS
+from proxy.cli.imports.endpoints import MAX_TARGETS
 
 MAX_FALLBACKS: Final = 5
 """LiteLLM's default depth limit (`ROUTER_MAX_FALLBACKS`), which `max_fallbacks` overrides."""
@@ -18,7 +18,7 @@ def fallback_order(name: str, chain_of: Callable[[str], Sequence[str]], deepest:
     returns the direct fallbacks of a name."""
     found: dict[str, None] = {}
     waiting = [(name, 0)]
-    while waiting and len(found) < MOST_TARGETS:
+    while waiting and len(found) < MAX_TARGETS:
         current, depth = waiting.pop()
         if current in found or (current == name and depth):
             continue

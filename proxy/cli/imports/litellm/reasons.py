@@ -15,12 +15,12 @@ from typing import Final
 
 from proxy.cli.imports.remarks import Reason
 
-READ: Final = "1.108.7"
+KNOWN_VERSION: Final = "1.108.7"
 """The version of LiteLLM whose keys are known."""
 
-_UNKNOWN: Final = Reason(f"is no key of LiteLLM {READ} that this import knows: not taken")
+_UNKNOWN: Final = Reason(f"is not a key of LiteLLM {KNOWN_VERSION} that this import knows: not taken")
 
-_ROW = tuple[str, Reason]
+_Row = tuple[str, Reason]
 
 
 def _note(text: str) -> Reason:
@@ -29,15 +29,15 @@ def _note(text: str) -> Reason:
 
 _NOT_HERE: Final = Reason("has no counterpart: there is nothing of the kind")
 _LEDGER: Final = Reason("usage is kept in the ledger (server.ledger, with keep), by rules of its own")
-_HEALTH: Final = Reason("deployments are judged by the requests that they answer (circuit_breaker), not by test calls")
+_HEALTH: Final = Reason("the health of deployments is measured by real requests (circuit_breaker), not by test calls")
 _ALERTS: Final = Reason("alerts are made of metrics: deploy/prometheus has rules")
 _TRACES: Final = Reason(
     "callbacks are server.tracing (OpenTelemetry, which Langfuse, Arize and others take), the admin listener's "
     "/metrics for Prometheus, server.payload_log, and sinks (plugins)"
 )
 _GUARDS: Final = Reason("guardrails are guards: plugins that check requests and responses")
-_NO_UI: Final = Reason("has no counterpart: no person logs in, and the table is the only place of settings")
-_KEYS: Final = Reason("has no counterpart: keys are made by `dragoman key new`, and stand in the table or in keys_from")
+_NO_UI: Final = Reason("has no counterpart: there is no login, and all settings are in the config file")
+_KEYS: Final = Reason("has no counterpart: `dragoman key new` makes keys; they are in the config file or in keys_from")
 _MCP: Final = Reason("has no counterpart: there are no MCP servers, agents, skills, files or vector stores")
 TAGS: Final = Reason(
     "tags choose no deployment, for which a team has routes of its own (teams.NAME.routes); for reports of usage it "
@@ -54,7 +54,7 @@ _SECRETS: Final = Reason(
 )
 _AUTO: Final = Reason("has no counterpart: no model is chosen by a prompt's content")
 
-_GENERAL: Final[Sequence[_ROW]] = (
+_GENERAL: Final[Sequence[_Row]] = (
     (
         "database_url",
         Reason(
@@ -64,7 +64,7 @@ _GENERAL: Final[Sequence[_ROW]] = (
     ),
     ("store_model_in_db", Reason("there is no database of settings: models that only it has come by --models")),
     (".*spend_logs.*|.*retention_period|disable_spend.*|spend_.*|proxy_batch_.*|.*_partitioning", _LEDGER),
-    ("store_prompts_.*|disable_requester_ip_.*", Reason("prompts are written only where server.payload_log says so")),
+    ("store_prompts_.*|disable_requester_ip_.*", Reason("prompts are written only by server.payload_log")),
     ("database_.*|disable_prisma_.*|allow_requests_on_db_.*", Reason("is about LiteLLM's database; see server.ledger")),
     ("supported_db_objects|proxy_config_reload_.*|scheduled_job_.*", Reason("there is no database of settings")),
     ("disable_(reset_budget|budget_reservation)|proxy_budget_.*", _note("budgets begin anew by the calendar")),
@@ -73,7 +73,7 @@ _GENERAL: Final[Sequence[_ROW]] = (
         "max_parallel_requests",
         Reason("is `concurrent` in limits of each vendor, model or deployment: for you to write"),
     ),
-    ("max_response_size_mb", Reason("has no counterpart: a response of any size is passed on piece by piece")),
+    ("max_response_size_mb", Reason("has no counterpart: a response of any size is passed on in chunks")),
     (
         "(max_batch|max_file|allowed_file|blocked_file|transcribe_)[a-z_]*",
         Reason("has no counterpart: no files are kept"),
@@ -100,7 +100,7 @@ _GENERAL: Final[Sequence[_ROW]] = (
     ("user_api_key_cache_.*", _note("keys are in memory: there is nothing to cache")),
     (
         "(allowed|public|admin_only)_routes|allowed_ips|.*trusted_proxy_.*|use_x_forwarded_for|litellm_key_header_name",
-        Reason("has no counterpart: every key of a team may call every API; its `models` say which names"),
+        Reason("has no counterpart: every key of a team may call every API; its `models` list the names"),
     ),
     ("forward_.*|allow_client_side_.*|user_url_.*|provider_url_.*|infer_model_from_keys", _CLIENT),
     (
@@ -124,7 +124,7 @@ _GENERAL: Final[Sequence[_ROW]] = (
     ("mcp_.*|.*_mcp_.*|agent_.*|search_tool_.*|vector_store_.*|.*autorouter_.*|.*claude_code_.*", _MCP),
 )
 
-_ROUTER: Final[Sequence[_ROW]] = (
+_ROUTER: Final[Sequence[_Row]] = (
     ("retry_policy|model_group_retry_policy|allowed_fails_policy|retry_after", _FAILURES),
     ("enable_pre_call_checks?", _note("a prompt that is certain not to fit is never sent, without a setting")),
     (
@@ -150,14 +150,14 @@ _ROUTER: Final[Sequence[_ROW]] = (
         "routing_strategy_args|routing_groups|weights|default_priority",
         Reason("has no counterpart: policies have no settings but weights, and requests no priorities"),
     ),
-    ("fallback_.*", Reason("has no counterpart: what a deployment cannot honour goes to the next target that can")),
+    ("fallback_.*", Reason("has no counterpart: a request that a deployment cannot honour goes to the next target")),
     ("guardrail_list|plugins", _GUARDS),
     ("auto_router_.*", _AUTO),
     ("model_list", Reason("belongs at the top of the file: not taken")),
     ("assistants_config|search_tools|router_general_settings", _NOT_HERE),
 )
 
-_SETTINGS: Final[Sequence[_ROW]] = (
+_SETTINGS: Final[Sequence[_Row]] = (
     (
         "callbacks|(success|failure|audit_log|service)_callbacks?|.*langfuse.*|.*_callback_.*|otel|datadog_.*|s3_callback_.*",
         _TRACES,
@@ -167,7 +167,7 @@ _SETTINGS: Final[Sequence[_ROW]] = (
     ("set_verbose|telemetry|suppress_debug_.*", _note("nothing is sent to the makers, and the log has one level")),
     (
         "(disable_|enable_)end_user_cost_.*|.*prometheus.*",
-        Reason("metrics are the admin listener's, with labels of the table"),
+        Reason("metrics are the admin listener's, with labels of the configuration"),
     ),
     ("key_generation_settings|.*key_alias_.*|upperbound_.*|default_(key|internal_user|team)_.*|max_internal_.*", _KEYS),
     ("soft_budget", Reason("is a budget of all clients that warns (`budget` with then: warn): for you to write")),
@@ -183,7 +183,7 @@ _SETTINGS: Final[Sequence[_ROW]] = (
     ("modify_params", Reason("what a vendor does not take is refused by name, or left out by on_unsupported: drop")),
     ("additional_drop_params", Reason("is on_unsupported: drop, which leaves out what the vendor does not take")),
     ("use_chat_completions_url_.*|.*inline_image.*|disable_hf_.*|disable_copilot_.*|LITELLM_.*", _SURFACE),
-    ("enable_json_schema_validation", _note("an answer that a schema constrains is checked, without a setting")),
+    ("enable_json_schema_validation", _note("a response that a schema constrains is checked, without a setting")),
     ("enable_preview_features|json_logs|return_response_headers", _BUILT),
     ("cost_.*|model_cost.*|custom_provider_map", Reason("is `price` of a model, and profiles: for you to write")),
     ("public_model_.*|.*model_groups?.*", _NO_UI),
@@ -195,7 +195,7 @@ _SETTINGS: Final[Sequence[_ROW]] = (
     ),
 )
 
-_PARAMS: Final[Sequence[_ROW]] = (
+_PARAMS: Final[Sequence[_Row]] = (
     ("max_budget|budget_duration", Reason("is `budget` of the vendor, model or deployment: for you to write")),
     (
         "itpm|otpm|default_api_key_(rpm|tpm)_limit",
@@ -203,7 +203,7 @@ _PARAMS: Final[Sequence[_ROW]] = (
     ),
     ("tags|tag_regex", TAGS),
     ("region_name|allowed_model_region", Reason("requests are not routed by region: give regions routes of their own")),
-    ("mock_.*", Reason("there are no made-up answers: the vendor `mock` is the nearest")),
+    ("mock_.*", Reason("there are no made-up responses: the vendor `mock` is the nearest")),
     ("azure_ad_token", _note("a token that expires is not copied: credentials are fetched (credentials: entra)")),
     (
         "base_model",
@@ -252,7 +252,7 @@ _PARAMS: Final[Sequence[_ROW]] = (
     ("blocked", Reason("is out_of_service, which model_info.blocked becomes")),
 )
 
-_INFO: Final[Sequence[_ROW]] = (
+_INFO: Final[Sequence[_Row]] = (
     ("id", _note("deployments have names of their own")),
     (
         "db_model|(created|updated)_(at|by)|key|litellm_provider|supported_.*|supports_.*|source|provider_.*|metadata"
@@ -268,7 +268,7 @@ _INFO: Final[Sequence[_ROW]] = (
     ("health_check_.*|disable_background_health_check|mode", _HEALTH),
 )
 
-_TOP: Final[Sequence[_ROW]] = (
+_TOP: Final[Sequence[_Row]] = (
     ("callback_settings", _TRACES),
     ("guardrails|prompts", _GUARDS),
     (
@@ -298,7 +298,7 @@ def _rows(section: str) -> tuple[tuple[re.Pattern[str], Reason], ...]:
     return compiled(_SECTIONS[section])
 
 
-def compiled(rows: Iterable[_ROW]) -> tuple[tuple[re.Pattern[str], Reason], ...]:
+def compiled(rows: Iterable[_Row]) -> tuple[tuple[re.Pattern[str], Reason], ...]:
     """Return rows of patterns and reasons with compiled patterns."""
     return tuple((re.compile(pattern), reason) for pattern, reason in rows)
 

@@ -16,7 +16,7 @@ from providers.unified_request import Task
 from proxy.cli.imports.endpoints import (
     ANY_MODEL,
     IS_ONE_SPACE,
-    MOST_TARGETS,
+    MAX_TARGETS,
     OTHER_SPACE,
     SAME_SPACE,
     DraftEndpoint,
@@ -98,7 +98,7 @@ class Routes:
     _plain: set[str] = field(default_factory=set)
     _names: dict[str, str] = field(default_factory=dict)
     _inner: dict[str, str] = field(default_factory=dict)
-    _taken: set[str] = field(default_factory=set)
+    _used_names: set[str] = field(default_factory=set)
     _firsts: dict[str, DraftEndpoint] = field(default_factory=dict)
     _found: "dict[str, _Resolved]" = field(default_factory=dict)
 
@@ -122,11 +122,11 @@ class Routes:
         endpoint = entry.endpoint
         if not group.is_pattern:
             if endpoint.model == ANY_MODEL:
-                entry.section.tell("leads one name to every model of a provider: not taken")
+                entry.section.report_section("leads one name to every model of a provider: not taken")
             return endpoint.model != ANY_MODEL
         vendor, _, rest = group.name.partition("/")
         if endpoint.model != ANY_MODEL or (group.name != ANY_MODEL and (rest != ANY_MODEL or ANY_MODEL in vendor)):
-            entry.section.tell("a pattern has a counterpart only as PROVIDER/* for every model: not taken")
+            entry.section.report_section("a pattern has a counterpart only as PROVIDER/* for every model: not taken")
             return False
         if group.name == ANY_MODEL:
             self._add_default(entry)
@@ -141,7 +141,9 @@ class Routes:
         if openai.entries.setdefault("default_vendor", vendor) == vendor:
             entry.endpoint.comments.append(f"Names without a vendor are {vendor}'s: server.surfaces.openai.")
         else:
-            entry.section.tell('only one vendor can be the one of "*": clients write the vendor before the model')
+            entry.section.report_section(
+                'only one vendor can be the one of "*": clients write the vendor before the model'
+            )
 
     def add_fallbacks(self, section: ForeignSection, key: str) -> None:
         """Read one of the lists of fallbacks. Its items map a group to groups."""
@@ -152,17 +154,17 @@ class Routes:
                 if name == ANY_MODEL:
                     self.defaults += self._known_names(each.apart(section.comments), name, wanted)
                 elif group is None or group.is_pattern or not group.entries:
-                    each.apart(section.comments).lose(name, "names no model of model_list: not taken")
+                    each.apart(section.comments).report_key(name, "names no model of model_list: not taken")
                 else:
                     own = each.apart(group.comments)
                     found = self._known_names(own, name, wanted)
-                    known = self._alike(group, found)
+                    known = self._comparable(group, found)
                     if len(known) < len(found):
-                        own.lose(name, _UNLIKE)
+                        own.report_key(name, _UNLIKE)
                     kind = KINDS.get(key)
                     group.by_kind.setdefault(kind, []).extend(known) if kind else group.then.extend(known)
 
-    def _alike(self, group: NameGroup, names: Sequence[str]) -> list[str]:
+    def _comparable(self, group: NameGroup, names: Sequence[str]) -> list[str]:
         """Return the names whose models have the same task as the group's, with comparable vectors."""
         mine = _kind(self._first(group.name))
         return [name for name in names if _kind(self._first(name)) == mine]
@@ -178,10 +180,10 @@ class Routes:
         """Return the known names of a list, as many as a route may have."""
         known = [name for name in dict.fromkeys(wanted) if self._is_known(name)]
         if len(known) < len(set(wanted)):
-            section.lose(key, "names a model that model_list does not have")
-        if len(known) > MOST_TARGETS:
-            section.lose(key, f"is longer than a route: only the first {MOST_TARGETS} are taken")
-        return known[:MOST_TARGETS]
+            section.report_key(key, "names a model that model_list does not have")
+        if len(known) > MAX_TARGETS:
+            section.report_key(key, f"is longer than a route: only the first {MAX_TARGETS} are taken")
+        return known[:MAX_TARGETS]
 
     def _is_known(self, name: str) -> bool:
         group = self.groups.get(self.aliases.get(name, name))
@@ -194,13 +196,13 @@ class Routes:
     def write(self) -> None:
         """Write every route."""
         named = [group for group in self.groups.values() if group.entries and not group.is_pattern]
-        self.defaults = list(dict.fromkeys(self.defaults))[:MOST_TARGETS]
+        self.defaults = list(dict.fromkeys(self.defaults))[:MAX_TARGETS]
         chains: dict[str, list[str]] = {}
         kinds: dict[str, dict[str, list[str]]] = {}
         for group in named:
-            defaults = self._alike(group, self.defaults)
+            defaults = self._comparable(group, self.defaults)
             if len(defaults) < len(self.defaults):
-                group.entries[0].section.apart(group.comments).lose_part(f"a default fallback {_UNLIKE}")
+                group.entries[0].section.apart(group.comments).report_part(f"a default fallback {_UNLIKE}")
             chains[group.name] = [*self._followed(group.name, lambda each: each.then), *defaults]
             kinds[group.name] = {kind: self._followed(group.name, _of_kind(kind)) for kind in group.by_kind}
         for group in named:
@@ -267,14 +269,14 @@ class Routes:
     def _give_names(self, groups: Sequence[NameGroup]) -> None:
         """Give each group the name of its route. This is the group's own name, if it is valid and not used."""
         for group in sorted(groups, key=lambda each: route_name(each.name) != each.name):
-            name = unused(route_name(group.name), self._taken, 200)
+            name = unused(route_name(group.name), self._used_names, 200)
             self._names[group.name] = name
-            self._taken.add(name)
+            self._used_names.add(name)
             if name != group.name:
-                group.comments.append(f"A table takes no name like {shown(group.name)}: clients must use this one.")
+                group.comments.append(f"{shown(group.name)} is not a valid name here: clients must use this one.")
         for group in groups:
-            self._inner[group.name] = unused(f"{self._names[group.name]}.group", self._taken, 200)
-            self._taken.add(self._inner[group.name])
+            self._inner[group.name] = unused(f"{self._names[group.name]}.group", self._used_names, 200)
+            self._used_names.add(self._inner[group.name])
 
     def _is_plain(self, group: NameGroup) -> bool:
         """Return whether the group's name is the new name of its only model. Then it needs no route."""
@@ -297,19 +299,19 @@ class Routes:
         entries = [entry for entry in every if _space(entry.endpoint) == space]
         for entry in every:
             if _space(entry.endpoint) != space:
-                entry.section.apart(group.comments).lose_part(OTHER_SPACE)
+                entry.section.apart(group.comments).report_part(OTHER_SPACE)
         ordered = any(entry.order is not None for entry in entries)
         # As in LiteLLM: the first entry decides whether there are weights. Entries without a weight then get 0.
         weighed = group.entries[0].weight is not None
         shares = [Share(entry.endpoint, (entry.weight or 0.0) if weighed else 1.0) for entry in entries]
-        targets = self.endpoints.targets(group.name, shares, self._taken.__contains__)
+        targets = self.endpoints.targets(group.name, shares, self._used_names.__contains__)
         model = self.endpoints.whole_model(group.name, shares)
-        if model is None and len(targets) > MOST_TARGETS:
-            reason = f"is beyond the {MOST_TARGETS} targets of a route, as are those after it: not taken"
-            entries[MOST_TARGETS].section.apart(group.comments).lose_part(reason)
+        if model is None and len(targets) > MAX_TARGETS:
+            reason = f"is beyond the {MAX_TARGETS} targets of a route, as are those after it: not taken"
+            entries[MAX_TARGETS].section.apart(group.comments).report_part(reason)
         models = list(dict.fromkeys(self.endpoints.key(share.endpoint) for share in shares))[:2]
         policy = "priority" if ordered else self.policy
-        return _Resolved(shares, targets[:MOST_TARGETS], policy, None if model in self._taken else model, models)
+        return _Resolved(shares, targets[:MAX_TARGETS], policy, None if model in self._used_names else model, models)
 
     def _write_group(self, group: NameGroup) -> None:
         found = self._resolve(group)
@@ -331,7 +333,7 @@ class Routes:
                 put_route(routes, self._inner[group.name], targets, found.policy, (), {**settings, **HIDDEN})
                 targets = [(self._inner[group.name], 1.0)]
             after = [(each, 1.0) for other in group.then for each in self._names_of(other)]
-            reached = list(dict.fromkeys([*targets, *after]))[:MOST_TARGETS]
+            reached = list(dict.fromkeys([*targets, *after]))[:MAX_TARGETS]
             put_route(routes, name, reached, "priority", group.comments, settings)
         self._write_kinds(group, name, targets)
 
@@ -344,7 +346,7 @@ class Routes:
                 block = Block({"targets": [target for target, _ in targets]})
                 self.draft.section("routes").put(name, block)
             models: list[DraftValue] = [*dict.fromkeys(each for other in others for each in self._models_of(other))]
-            block.block("fallbacks").put(kind, models[:MOST_TARGETS])
+            block.block("fallbacks").put(kind, models[:MAX_TARGETS])
 
     def _route_of(self, group: NameGroup) -> str:
         return self._names.get(group.name, group.name)

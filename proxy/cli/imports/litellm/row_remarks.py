@@ -14,10 +14,8 @@ from proxy.cli.imports.litellm.reasons import TAGS, compiled, first_reason
 from proxy.cli.imports.remarks import Reason, Remarks
 from proxy.cli.imports.table_values import joined
 
-_RECORDS: Final = Reason("LiteLLM's own records: a table has none of them", "note")
-_PEOPLE: Final = Reason(
-    "people, organizations, projects and agents are not told apart: what is allowed to them is lost"
-)
+_RECORDS: Final = Reason("LiteLLM's own records, which a config file does not have", "note")
+_PEOPLE: Final = Reason("people, organizations, projects and agents are not distinguished: their grants are lost")
 
 ROWS: Final = compiled(
     (
@@ -34,7 +32,7 @@ ROWS: Final = compiled(
         ),
         (
             "team_(models|blocked|metadata|model_aliases|max_budget|soft_budget|.*_limit|model_max_budget|object_permission.*)",
-            Reason("says what its team says, which is read there", "note"),
+            Reason("repeats its team's settings, which are read there", "note"),
         ),
         (
             "members|members_with_roles|admins|team_member.*|default_team_member_.*",
@@ -71,7 +69,7 @@ ROWS: Final = compiled(
             "object_permission|mcp_.*|policies|allow_team_guardrail_config|guardrails|allowed_model_region|.*object_permission",
             Reason("guards are plugins (teams.NAME.plugins); there are no MCP servers, agents and vector stores"),
         ),
-        ("metadata", Reason("is told field by field", "note")),
+        ("metadata", Reason("is reported field by field", "note")),
         (".*_per_model", Reason("is read from metadata", "note")),
     )
 )
@@ -96,17 +94,17 @@ METADATA: Final = compiled(
 
 
 @dataclass(slots=True)
-class Gathered:
+class FieldRemarks:
     """Remarks on fields of rows, one per reason."""
 
     _found: dict[tuple[str, Reason], tuple[Position, dict[str, None], dict[str, None]]] = field(default_factory=dict)
 
     def rest(self, row: ForeignSection, label: str) -> None:
         """Collect the unread fields of a row and of its metadata."""
-        self._gather(row, label, "", ROWS)
-        self._gather(row.section("metadata"), label, "metadata.", METADATA)
+        self._collect(row, label, "", ROWS)
+        self._collect(row.section("metadata"), label, "metadata.", METADATA)
 
-    def _gather(
+    def _collect(
         self, section: ForeignSection, label: str, before: str, rows: "tuple[tuple[object, Reason], ...]"
     ) -> None:
         kind = str(section.path[0])

@@ -81,7 +81,7 @@ def _is_own(name: str, node: object) -> bool:
     return name in _OWN and not (isinstance(node, ScalarNode) and node.text in ("", "false"))
 
 
-MOST_FAILURES: Final = 1000
+MAX_FAILURES: Final = 1000
 
 ENVIRONMENT: Final = "os.environ/"
 
@@ -120,7 +120,7 @@ def litellm_table(root: ForeignSection, name: str, database: Database = NO_DATAB
     draft.root.put("budget", budget_of_all(settings))
     draft.root.put("each_user", each_user_of(settings))
     if "environment_variables" in root or "include" in root:
-        _whole_file(root)
+        _report_file_settings(root)
     write_teams(database, draft, routes)
     if stored := [
         row.text("model_name") or "" for row in database.models if row.section("model_info").flag("db_model")
@@ -134,7 +134,7 @@ def litellm_table(root: ForeignSection, name: str, database: Database = NO_DATAB
         names = f"access groups ({joined(groups)}) name several models: a team's `models` lists them, as --teams and"
         root.remarks.hints.append(f"{names} --keys do.")
     for section in (*named, *values):
-        section.lose_rest({})
+        section.report_unread({})
     for key, section in (("router_settings", router), ("litellm_settings", settings), ("general_settings", general)):
         section.explain_rest(reason_in(key))
     root.explain_rest(reason_in("top"))
@@ -160,7 +160,7 @@ def _remark_on_address(draft: TableDraft, root: ForeignSection) -> None:
     server = draft.section("server")
     host, port = (server.entries.get(key, otherwise) for key, otherwise in (("host", "127.0.0.1"), ("port", 8080)))
     hint = (
-        "LiteLLM listens on 0.0.0.0:4000 unless its command line says otherwise; this table says "
+        "LiteLLM listens on 0.0.0.0:4000 unless its command line differs; this configuration listens on "
         f"{host}:{port} (server.host, server.port)."
     )
     server.comments.append(hint)
@@ -170,20 +170,20 @@ def _remark_on_address(draft: TableDraft, root: ForeignSection) -> None:
 def _routing(routes: Routes, router: ForeignSection, settings: ForeignSection) -> None:
     strategy = router.text("routing_strategy")
     if strategy is not None and strategy not in POLICIES:
-        router.lose("routing_strategy", "has no counterpart: least_busy is the nearest")
+        router.report_key("routing_strategy", "has no counterpart: least_busy is the nearest")
     routes.policy = "weighted" if strategy is None else POLICIES.get(strategy, "least_busy")
     aliases = router.section("model_group_alias")
     for alias in aliases.written():
         inner = aliases.section(alias) if not aliases.holds_text(alias) else None
         target = aliases.text(alias) if inner is None else inner.text("model")
         if target is None or target not in routes.groups:
-            aliases.lose(alias, "leads to no model of model_list: not taken")
+            aliases.report_key(alias, "leads to no model of model_list: not taken")
         else:
             routes.aliases[alias] = target
         if inner is not None:
             if inner.flag("hidden"):
                 routes.hidden.add(alias)
-            inner.lose_rest({})
+            inner.report_unread({})
     if strategy in (None, "simple-shuffle"):
         _remark_on_weights(routes, router)
     routes.read_depth(router)
@@ -226,8 +226,8 @@ _RETRIES: Final = ("num_retries", "num_retries", "max_retries")
 def _failures(section: ForeignSection, key: str) -> int | None:
     """Return the number of failures that open a circuit. LiteLLM's number is the failures that it allows per minute."""
     number = section.number(key)
-    if number is not None and not 0 <= number < MOST_FAILURES:
-        section.lose(key, f"is no number of failures below {MOST_FAILURES}: not taken")
+    if number is not None and not 0 <= number < MAX_FAILURES:
+        section.report_key(key, f"is not a number of failures below {MAX_FAILURES}: not taken")
         return None
     return None if number is None else int(number) + 1
 
@@ -243,10 +243,10 @@ def _defaults(draft: TableDraft, router: ForeignSection, settings: ForeignSectio
         (_failures, (("allowed_fails", router), ("allowed_fails", settings)), "circuit_breaker", "failures"),
         (duration, (("cooldown_time", router), ("cooldown_time", settings)), "circuit_breaker", "cooldown"),
     ):
-        _first(defaults, read, keys, block, name)
+        _write_first(defaults, read, keys, block, name)
 
 
-def _first(
+def _write_first(
     defaults: Block,
     read: Callable[[ForeignSection, str], str | int | None],
     keys: tuple[tuple[str, ForeignSection], ...],
@@ -258,7 +258,7 @@ def _first(
     for key, section in keys:
         value = read(section, key)
         if found is not None and value is not None and value != found:
-            section.lose(key, "another setting of the file comes first: not taken")
+            section.report_key(key, "another setting of the file comes first: not taken")
         found = value if found is None else found
     if found is not None:
         defaults.block(block).put(name, found)
@@ -276,13 +276,13 @@ def _server(
     if reach(general.text("host") or "") == "loopback":
         server.put("host", "127.0.0.1")
     else:
-        general.note("host", "is for you to say (server.host): beyond this machine a table needs teams")
+        general.note("host", "is for you to decide (server.host): to listen beyond this machine, teams are needed")
     model = general.text("completion_model")
     if model is not None:
         if model in draft.section("routes").entries or model in draft.section("models").entries:
             server.block("surfaces").block("openai").put("default_model", model)
         else:
-            general.lose("completion_model", "names no model of model_list: not taken")
+            general.report_key("completion_model", "names no model of model_list: not taken")
     write_shared(draft, accounts, router, "redis_")
     write_cache(draft, accounts, settings)
     _zone(server, settings)
@@ -294,18 +294,18 @@ def _limits(server: Block, general: ForeignSection) -> None:
         if 1 <= most <= 1024:
             server.put("max_body", f"{int(most)}MB")
         else:
-            general.lose("max_request_size_mb", "is no size between 1MB and 1GiB: not taken")
+            general.report_key("max_request_size_mb", "is not a size between 1MB and 1GiB: not taken")
     if (most := general.number("global_max_parallel_requests")) is not None:
         if 1 <= most <= 1_000_000:
             server.put("limits", Block({"requests": int(most), "streams": int(most)}))
         else:
-            general.lose("global_max_parallel_requests", "is no number of requests: not taken")
+            general.report_key("global_max_parallel_requests", "is not a number of requests: not taken")
 
 
 def _zone(server: Block, settings: ForeignSection) -> None:
     zone = settings.text("timezone")
     if zone is not None and zone_fault(zone) is not None:
-        settings.lose("timezone", "is no zone that this machine knows: not taken")
+        settings.report_key("timezone", "is not a time zone that this machine knows: not taken")
     elif zone is not None:
         server.put("timezone", zone)
 
@@ -313,7 +313,7 @@ def _zone(server: Block, settings: ForeignSection) -> None:
 def _master_key(draft: TableDraft, general: ForeignSection) -> None:
     if general.text("master_key") is None:
         return
-    general.note("master_key", "a key is not copied: the table has digests of keys, and the admin listener a token")
+    general.note("master_key", "a key is not copied: the config file has its digest, and the admin listener a token")
     variable = "LITELLM_MASTER_KEY_DIGEST"
     draft.samples[variable] = f"sha256:{'0' * 64}"
     team = draft.section("teams").block("master")
@@ -325,9 +325,11 @@ def _master_key(draft: TableDraft, general: ForeignSection) -> None:
     team.put("models", ["*"])
 
 
-def _whole_file(root: ForeignSection) -> None:
+def _report_file_settings(root: ForeignSection) -> None:
     names = root.section("environment_variables").written()
     if names:
-        root.note("environment_variables", f"are not set by a table: put them into the environment ({joined(names)})")
+        root.note(
+            "environment_variables", f"are not set by a config file: set them in the environment ({joined(names)})"
+        )
     if "include" in root:
-        root.lose("include", "names files of LiteLLM's: import each, and name the tables that come of it in `include`")
+        root.report_key("include", "names files of LiteLLM's: import each, and list the new files in `include`")

@@ -17,11 +17,11 @@ from proxy.cli.imports.foreign_section import ForeignSection
 from proxy.cli.imports.litellm.access import ClientNames
 from proxy.cli.imports.table_draft import Block, DraftValue
 
-LEAST_USD: Final = 0.01
-MOST: Final = 10**12
-MOST_CONCURRENT: Final = 10**6
-MOST_USD: Final = 10**9
-WARNED_AT: Final = 0.8
+MIN_USD: Final = 0.01
+MAX_AMOUNT: Final = 10**12
+MAX_CONCURRENT: Final = 10**6
+MAX_USD: Final = 10**9
+WARNING_SHARE: Final = 0.8
 """The share of a budget at which it warns. A soft budget becomes a warning budget of its amount divided by this share,
 because a budget that warns only at 100% looks like a mistake."""
 
@@ -36,7 +36,7 @@ _WORDS: Final = {"hourly": "1h", "daily": "1d", "weekly": "7d", "monthly": "30d"
 _DURATION: Final = re.compile(r"([0-9]{1,6})(mo|[smhdw])")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604_800, "mo": 2_592_000}
 _PERIODS: Final = ((3600, "hour"), (86400, "day"), (604_800, "week"), (2_592_000, "month"))
-_NOT_SO_LONG: Final = "has no period of the calendar (hour, day, week, month): written per {}, the same amount"
+_LONGER_PERIOD: Final = "has no period of the calendar (hour, day, week, month): written per {}, the same amount"
 
 
 @dataclass(slots=True)
@@ -80,15 +80,15 @@ def read_allowance(row: ForeignSection, known: ClientNames) -> RowAllowance:
     for key, name in _LIMITS:
         amount = _first_number([row, *others], key)
         if amount is not None and amount >= 1:
-            found.limits[name] = int(min(amount, MOST_CONCURRENT if name == "concurrent" else MOST))
+            found.limits[name] = int(min(amount, MAX_CONCURRENT if name == "concurrent" else MAX_AMOUNT))
         elif amount is not None:
             found.is_nothing = True
     for key, name in _OF_MODELS:
         for model, amount in _of_models(metadata.section(key)):
             if model in known.names and amount >= 1:
-                found.of_models.setdefault(model, {})[name] = int(min(amount, MOST))
+                found.of_models.setdefault(model, {})[name] = int(min(amount, MAX_AMOUNT))
             else:
-                metadata.lose(key, f"names a model that there is not, or none of 1 or more ({model}): not taken")
+                metadata.report_key(key, f"names a model that there is not, or none of 1 or more ({model}): not taken")
     spans = [source.text("budget_duration") for source in [row, *others]]
     duration = next((span for span in spans if span is not None), None)
     if others:
@@ -127,7 +127,7 @@ def _budget_of(settings: ForeignSection, key: str, duration_key: str | None = No
     found = RowAllowance()
     _add(settings, key, found, (amount, None if duration_key is None else settings.text(duration_key)))
     if found.is_nothing:
-        settings.lose(key, "lets nobody spend anything: not taken")
+        settings.report_key(key, "permits no spending at all: not taken")
     return found.budgets[0] if found.budgets else None
 
 
@@ -151,24 +151,24 @@ def _read_budgets(sources: list[ForeignSection], duration: str | None, found: Ro
 
 
 def _add_soft(row: ForeignSection, found: RowAllowance, amount: float, duration: str | None) -> None:
-    if amount < LEAST_USD:
+    if amount < MIN_USD:
         if amount:
-            row.lose("soft_budget", f"is less than {LEAST_USD} USD, the least of a budget: not taken")
+            row.report_key("soft_budget", f"is less than {MIN_USD} USD, the least of a budget: not taken")
         return
     per, _ = period(duration)
-    whole = round(min(amount / WARNED_AT, MOST_USD), 2)
-    found.budgets.append(Block({"usd": whole, "per": per, "at": f"{WARNED_AT:.0%}", "then": "warn"}))
+    whole = round(min(amount / WARNING_SHARE, MAX_USD), 2)
+    found.budgets.append(Block({"usd": whole, "per": per, "at": f"{WARNING_SHARE:.0%}", "then": "warn"}))
 
 
 def _add(row: ForeignSection, key: str, found: RowAllowance, budget: tuple[float, str | None]) -> None:
     amount, duration = budget
-    if amount < LEAST_USD:
+    if amount < MIN_USD:
         found.is_nothing = True
         return
     per, is_exact = period(duration)
     if not is_exact:
-        row.note(key, _NOT_SO_LONG.format(per))
-    found.budgets.append(Block({"usd": min(amount, MOST_USD), "per": per}))
+        row.note(key, _LONGER_PERIOD.format(per))
+    found.budgets.append(Block({"usd": min(amount, MAX_USD), "per": per}))
 
 
 def period(duration: str | None) -> tuple[str, bool]:

@@ -21,7 +21,7 @@ from proxy.cli.imports.foreign_section import ForeignSection
 from proxy.cli.imports.litellm.access import EVERYTHING, ClientNames, Granted, granted
 from proxy.cli.imports.litellm.database_files import Database
 from proxy.cli.imports.litellm.routes import Routes
-from proxy.cli.imports.litellm.row_remarks import Gathered
+from proxy.cli.imports.litellm.row_remarks import FieldRemarks
 from proxy.cli.imports.litellm.team_limits import RowAllowance, read_allowance
 from proxy.cli.imports.table_draft import Block, DraftValue, TableDraft
 from proxy.cli.imports.table_values import joined, route_name, team_name, unused, word
@@ -77,7 +77,7 @@ class _TeamReader:
     now: datetime
     teams: dict[str, _Team] = field(default_factory=dict)
     own: list[_Team] = field(default_factory=list)
-    gathered: Gathered = field(default_factory=Gathered)
+    field_remarks: FieldRemarks = field(default_factory=FieldRemarks)
     digests: set[str] = field(default_factory=set)
     taken: set[str] = field(default_factory=set)
 
@@ -94,11 +94,11 @@ class _TeamReader:
         table = row.section("litellm_model_table")
         aliases = _aliases(table, "model_aliases")
         if gone := [shown(name) for name, target in aliases.items() if target not in self.known.names]:
-            table.lose("model_aliases", f"leads to no model that there is: {joined(gone)}")
+            table.report_key("model_aliases", f"leads to no model that there is: {joined(gone)}")
         team = _Team(row, name, grants, read_allowance(row, self.known), aliases, publics)
         team.is_blocked = row.flag("blocked") is True
         self.teams[id] = team
-        self.gathered.rest(row, name)
+        self.field_remarks.rest(row, name)
 
     def add_key(self, row: ForeignSection) -> bool:
         """Add a key. Return whether it was converted."""
@@ -106,20 +106,20 @@ class _TeamReader:
         label = str(row.path[1])
         digest = _digest(row)
         if digest is None or digest in self.digests:
-            row.tell("has no digest: not taken" if digest is None else "comes twice: taken once")
+            row.report_section("has no digest: not taken" if digest is None else "comes twice: taken once")
             return False
         self.digests.add(digest)
         if len(row.node.entries) == 1:
-            row.tell("has its digest alone: export with return_full_object=true; not taken")
+            row.report_section("has its digest alone: export with return_full_object=true; not taken")
             return False
         team = self._team_of(row)
         reason = self._refusal(row, team)
         if reason is not None:
-            row.tell(f"{reason}: not taken")
+            row.report_section(f"{reason}: not taken")
             return False
         is_placed = self._place(row, label, digest, team)
         if is_placed:
-            self.gathered.rest(row, label)
+            self.field_remarks.rest(row, label)
         return is_placed
 
     def _team_of(self, row: ForeignSection) -> _Team | None:
@@ -134,7 +134,7 @@ class _TeamReader:
         if blocked:
             return "is blocked"
         if written is not None and (expires is None or expires <= self.now):
-            return "has an expiry that is no time" if expires is None else "has expired"
+            return "has an expiry that is not a time" if expires is None else "has expired"
         if team is None and row.text("team_id"):
             return "its team is not among those of --teams"
         if team is not None and (team.is_blocked or team.allowance.is_nothing):
@@ -154,7 +154,7 @@ class _TeamReader:
         publics = {name: model for name, model in own.publics.items() if grants.everything or name in listed}
         aliases = self._allowed_aliases(_aliases(row, "aliases"), narrowed)
         if allowance.is_nothing or not (narrowed.names or own.aliases or publics):
-            row.tell("may use nothing: not taken" if allowance.is_nothing else "may call no model: not taken")
+            row.report_section("may use nothing: not taken" if allowance.is_nothing else "may call no model: not taken")
             return False
         owned = allowance.needs_team or bool(aliases)
         if team is None or (owned and not team.is_limited):
@@ -162,7 +162,7 @@ class _TeamReader:
             self._own_team(label, digest, team, alone)
             return True
         if owned:
-            _lose_own(row, allowance, aliases)
+            _report_team_settings(row, allowance, aliases)
         names = (*narrowed.names, *map(route_name, team.aliases), *map(route_name, publics))
         everything = {*team.grants.names, *map(route_name, team.aliases), *map(route_name, team.publics)}
         narrows = set(names) != everything
@@ -214,14 +214,14 @@ class _TeamReader:
             if team.keys:
                 section.put(team.name, self._block(team))
             elif not team.left:
-                team.row.apart(section.comments).tell("has no key that works, which a team needs: not taken")
+                team.row.apart(section.comments).report_section("has no key that works, which a team needs: not taken")
             else:
                 team.row.apart(section.comments).remark("each of its keys is a team of its own, with the tag `team`")
         for team in self.own:
             section.put(team.name, self._block(team))
         if section.entries:
             remarks = next(iter([*self.teams.values(), *self.own])).row.remarks
-            self.gathered.write(remarks, section.comments)
+            self.field_remarks.write(remarks, section.comments)
 
     def _block(self, team: _Team) -> Block:
         block = Block({"keys": team.keys}, list(team.row.comments) if team.row.path[0] == "teams" else [])
@@ -239,12 +239,12 @@ class _TeamReader:
         return block
 
 
-def _lose_own(row: ForeignSection, allowance: RowAllowance, aliases: Mapping[str, str]) -> None:
+def _report_team_settings(row: ForeignSection, allowance: RowAllowance, aliases: Mapping[str, str]) -> None:
     """Report the settings of a key that only a team could have, if its team has limits of its own."""
     if allowance.of_models:
-        row.lose("metadata", "a key has no limits of single models: those of its team and its own hold")
+        row.report_key("metadata", "a key has no limits of single models: those of its team and its own hold")
     if aliases:
-        row.lose("aliases", "a key has no names of its own: teams have (teams.NAME.routes)")
+        row.report_key("aliases", "a key has no names of its own: teams have (teams.NAME.routes)")
 
 
 def _key(row: ForeignSection, name: str, digest: str, models: tuple[str, ...], limits: dict[str, int]) -> Block:
@@ -295,6 +295,6 @@ def _aliases_of_text(section: ForeignSection, key: str) -> dict[str, str]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        section.lose(key, "is no mapping of names: not taken")
+        section.report_key(key, "is not a mapping of names: not taken")
         return {}
     return {name: target for name, target in found.items() if isinstance(target, str)}

@@ -16,15 +16,15 @@ class Clocks:
         self.now, self._wall = now, wall - now
 
     def pass_by(self, seconds: float) -> None:
-        """Let both go on."""
+        """Advance both clocks."""
         self.now += seconds
 
     def set_wall(self, wall: float) -> None:
-        """Set the wall clock alone."""
+        """Set the wall clock only."""
         self._wall = wall - self.now
 
     def counter(self) -> HourCounter:
-        """Return a counter by these clocks."""
+        """Return a counter that uses these clocks."""
         return HourCounter(lambda: self.now, lambda: self.now + self._wall)
 
     def record(
@@ -44,14 +44,14 @@ class Clocks:
 
 
 def minute(number: int, requests: int = 4, **changes: object) -> MinuteFigures:
-    """A minute with requests that succeeded, one of each other outcome, and times."""
+    """Return a minute with successful requests, one request of each other outcome, and latencies."""
     outcomes = tuple(requests if outcome == "ok" else 1 for outcome in OUTCOMES)
     facts: dict[str, object] = {"durations": (0,) * 10 + (3, 1), "firsts": (0, 4), "prompt": 1000, "cached": 250}
     return MinuteFigures(number, outcomes, **{**facts, **changes})  # type: ignore[arg-type]  # named as the fields are
 
 
 def hour(team: str = "search", newest: int = NEWEST) -> HourFigures:
-    """An hour with requests in two minutes, and spenders one of which has a name of the caller's."""
+    """Return an hour with requests in two minutes. One of its spenders has a name that the caller passes."""
     return HourFigures(
         newest,
         (minute(newest - 30), minute(newest, 6)),

@@ -1,4 +1,4 @@
-"""What the last hour counts, minute by minute in virtual time, and how little of it there is in memory."""
+"""The counts of the last hour, minute by minute in virtual time, and how little memory they take."""
 
 import tracemalloc
 
@@ -22,7 +22,7 @@ def figures(counter: HourCounter) -> HourFigures:
 
 
 class Placed:
-    """A request that was placed by its conversation, or was not."""
+    """A request whose conversation did or did not choose its deployment."""
 
     number = 7
 
@@ -158,7 +158,7 @@ def test_a_clock_that_is_set_back_by_seconds_loses_nothing() -> None:
 
 
 def test_sums_that_are_too_many_are_distributed_and_none_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hour_counter, "SUMS", 4)
+    monkeypatch.setattr(hour_counter, "MOST_SUMS", 4)
     clocks = Clocks()
     counter, most = clocks.counter(), 0
     for number in range(60):

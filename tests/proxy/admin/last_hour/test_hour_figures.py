@@ -1,4 +1,4 @@
-"""Figures of several processes as one hour, and who spent most."""
+"""Figures of several processes merged into one hour, and the highest spenders."""
 
 from typing import get_args
 

@@ -1,7 +1,7 @@
-"""Who spent how much in an hour: a bounded number of names, the highest spenders among them."""
+"""The spending in an hour by name: a bounded number of names, with the highest spenders among them."""
 
 from proxy.admin.last_hour.hour_figures import MINUTES, NOTHING, Spent, spent_of
-from proxy.admin.last_hour.spender_counts import LEFT, MOST, SpenderCounts, SpentRing
+from proxy.admin.last_hour.spender_counts import MOST_NAMES, NAMES_LEFT, SpenderCounts, SpentRing
 from proxy.request_record import OTHER
 
 
@@ -29,7 +29,7 @@ def test_rings_that_end_in_different_minutes_are_added_minute_by_minute() -> Non
     new.add(130, (1, 5, 0.0, 1))
     new.add(165, (1, 7, 2.0, 0))
     old.add_all(new)
-    # 100 is more than an hour before 165.
+    # 100 is over an hour before 165.
     assert dict(old.minutes()) == {120: Spent(1, 1, 1.0), 130: Spent(1, 5, 0.0, 1), 165: Spent(1, 7, 2.0)}
 
 
@@ -52,25 +52,25 @@ def test_names_that_spent_nothing_for_an_hour_are_forgotten() -> None:
 
 def test_names_beyond_the_most_are_counted_together_and_nothing_is_lost() -> None:
     counts = SpenderCounts()
-    for number in range(MOST + 30):
+    for number in range(MOST_NAMES + 30):
         counts.add(f"t{number}", 100, (1, 2, 0.5, 0))
     found = totals(counts, 100)
-    assert len(found) == MOST + 1
+    assert len(found) == MOST_NAMES + 1
     assert found[OTHER] == Spent(30, 60, 15.0)
 
 
 def test_a_spender_that_comes_late_is_named_and_the_least_make_room() -> None:
     counts = SpenderCounts()
-    for number in range(MOST):
+    for number in range(MOST_NAMES):
         counts.add(f"t{number:03}", 100, (1, 1, float(number), 0))
     counts.add("late", 100, (1, 1, 5000.0, 0))
     counts.begin(101)
     counts.add("late", 101, (1, 1, 5000.0, 0))
     found = totals(counts, 101)
-    assert (len(found), found["late"].cost) == (LEFT + 2, 5000.0)
-    assert {f"t{number:03}" for number in range(MOST - LEFT, MOST)} < set(found)
+    assert (len(found), found["late"].cost) == (NAMES_LEFT + 2, 5000.0)
+    assert {f"t{number:03}" for number in range(MOST_NAMES - NAMES_LEFT, MOST_NAMES)} < set(found)
     whole = spent_of(found.values())
-    assert (whole.requests, whole.cost) == (MOST + 2, sum(range(MOST)) + 10_000.0)
+    assert (whole.requests, whole.cost) == (MOST_NAMES + 2, sum(range(MOST_NAMES)) + 10_000.0)
 
 
 def test_with_new_names_every_minute_there_are_never_more() -> None:
@@ -80,5 +80,5 @@ def test_with_new_names_every_minute_there_are_never_more() -> None:
         for number in range(100):
             counts.add(f"t{minute}-{number}", minute, (1, 1, 1.0, 0))
         sizes.add(len(counts.taken(minute)))
-    assert max(sizes) <= MOST + 1
+    assert max(sizes) <= MOST_NAMES + 1
     assert spent_of(totals(counts, 79).values()).requests == 100 * MINUTES

@@ -1,4 +1,4 @@
-"""Text becomes markup in one place, whoever wrote it."""
+"""Every text is escaped in one function, whatever its origin."""
 
 from html.parser import HTMLParser
 

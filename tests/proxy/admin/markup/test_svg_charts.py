@@ -1,4 +1,6 @@
-"""Charts by their values: what is drawn where, and colours that can be told from the page in light and in dark."""
+"""Charts by their values: the position of each part, and colours that stand out from the page in light and dark
+mode.
+"""
 
 import re
 
@@ -22,7 +24,7 @@ def test_the_top_is_a_round_number_that_no_value_is_above(values: tuple[float, .
 
 
 def paths(markup: str) -> dict[str, str]:
-    """What is drawn in each look."""
+    """Return the paths that are drawn in each look."""
     found = [dict(attributes) for tag, attributes in read(markup).elements if tag == "path"]
     return {str(each["class"]): str(each["d"]) for each in found}
 
@@ -57,7 +59,7 @@ def test_a_chart_is_one_picture_with_its_words_and_nothing_in_it_is_text() -> No
 
 
 def luminance(colour: str) -> float:
-    """Relative luminance (WCAG 2.2, "relative luminance")."""
+    """Return the relative luminance (WCAG 2.2, "relative luminance")."""
     digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
     parts = [int(digits[place : place + 2], 16) / 255 for place in (0, 2, 4)]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
@@ -71,7 +73,7 @@ def contrast(one: str, other: str) -> float:
 
 @looped("scheme", [0, 1])
 def test_each_colour_stands_out_from_the_page_in_both_schemes(scheme: int) -> None:
-    # WCAG 2.2, 1.4.11: 3 to 1 for what a graphic says.
+    # WCAG 2.2, 1.4.11: a contrast of 3 to 1 for graphics that carry information.
     card = re.findall(r"--card: (#\w+)", STYLE)[scheme]
     for look in LOOKS:
         colour = re.findall(rf"--{look}: (#\w+)", CHART_STYLE)[scheme]

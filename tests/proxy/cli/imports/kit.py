@@ -1,4 +1,4 @@
-"""Imports configurations of other gateways as the command does, and asks the table where requests would go."""
+"""Imports of other gateways' configurations, as the command does them, and the routes of the result."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from proxy.cli.imports.table_draft import TableDraft
 from proxy.cli.imports.write_yaml import table_text
 from proxy.process.load_table import LoadedTable, Source
 from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import plan
+from proxy.routing.resolve_model import plan_for
 from proxy.routing.snapshot import ANYONE
 
 FIXTURES = Path("tests/fixtures/imports")
@@ -23,7 +23,9 @@ TABLE = Path("table.yaml")
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import made: the text, what was lost, and the table that the text is."""
+    """The result of an import: the YAML text, the remarks on lost settings, and the configuration that the text
+    holds.
+    """
 
     draft: TableDraft
     text: str
@@ -37,13 +39,15 @@ class Imported:
         return {problem.path: problem.message for problem in self.losses}
 
     def reached(self, name: str, team: str | None = None) -> list[str]:
-        """The deployments that a request for the name may go to, in the order of an idle gateway without chance."""
+        """Return the deployments that a request for the name may go to, in the order of an idle gateway without
+        chance.
+        """
         user = ANYONE if team is None else self.table.snapshot.teams[team]
-        return [target.name for target in plan(self.table.snapshot, user, name, "openai", IDLE).targets]
+        return [target.name for target in plan_for(self.table.snapshot, user, name, "openai", IDLE).targets]
 
 
 def imported(gateway: str, path: Path, name: str = "name", exports: Exports = NO_EXPORTS) -> Imported:
-    """Import a file; fails unless the table can be served once its variables are set."""
+    """Import a file. Fails unless the configuration is valid once its variables are set."""
     draft, remarks = read(gateway, path, name, exports)
     text = table_text(draft)
     table = Source(TABLE, draft.samples).load_to_serve(Copies({TABLE: text.encode()}, {}))
@@ -51,12 +55,12 @@ def imported(gateway: str, path: Path, name: str = "name", exports: Exports = NO
 
 
 def fixture(name: str) -> Imported:
-    """Import a fixture; its folder is the gateway."""
+    """Import a fixture. Its folder is named after the gateway."""
     return imported(name.partition("/")[0], FIXTURES / name)
 
 
 def section(text: str) -> ForeignSection:
-    """A section of YAML text."""
+    """Return a section of YAML text."""
     root = parse(text, "f.yaml").root
     assert isinstance(root, MapNode)
     return ForeignSection(root, (), Remarks(), [])

@@ -1,4 +1,4 @@
-"""Keys, addresses and headers of accounts: nothing secret is copied, and what is private says so."""
+"""Keys, addresses and headers of accounts: no secret is copied, and a remark names each private value."""
 
 from proxy.cli.imports.accounts import Accounts, aws_region, name_of_address, vendor_of_address
 from proxy.cli.imports.table_draft import Block, Reference, TableDraft

@@ -1,4 +1,6 @@
-"""Bifrost's own documented configurations: each is a valid table that routes as it did, and says what it lacks."""
+"""Bifrost's documented sample configurations: each becomes a valid one with the same routing and remarks on its
+gaps.
+"""
 
 import json
 from pathlib import Path

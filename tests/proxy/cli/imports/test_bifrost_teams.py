@@ -1,4 +1,4 @@
-"""Virtual keys as teams: digests, allow lists, keys of providers, names without a provider."""
+"""Virtual keys become teams: digests, allow lists, providers' keys, and names without a provider."""
 
 import hashlib
 import json
@@ -79,7 +79,7 @@ def test_keys_of_a_provider_are_held_by_deployment(tmp_path: Path) -> None:
 
 
 def test_there_is_a_most_of_models_of_teams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bifrost_teams, "MOST_GRANTS", 2)
+    monkeypatch.setattr(bifrost_teams, "MAX_GRANTS", 2)
     keys = [virtual_key(grant("openai", ["gpt-4o"])) for _ in range(3)]
     with pytest.raises(ConfigError, match="more than 2 models of teams"):
         table(tmp_path, *keys)

@@ -1,4 +1,4 @@
-"""Deployments put into vendors and models: what they share stands once, what differs stands apart."""
+"""Deployments are split into vendors and models: shared settings are written once, different ones separately."""
 
 import pytest
 
@@ -107,7 +107,7 @@ def test_what_an_address_needs_is_asked_for() -> None:
 
 
 def test_there_is_a_most_of_deployments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_ENDPOINTS", 2)
+    monkeypatch.setattr(module, "MAX_ENDPOINTS", 2)
     with pytest.raises(ConfigError, match="more than 2 deployments"):
         written(endpoint("a"), endpoint("b"), endpoint("c"))
 

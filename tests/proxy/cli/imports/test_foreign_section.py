@@ -1,4 +1,4 @@
-"""Reading a foreign configuration: types, and that nothing is left without a word."""
+"""Reads of another gateway's configuration: types are checked, and every unread key gets a remark."""
 
 from tests.proxy.cli.imports.kit import section
 from tests.support.looped import looped
@@ -64,7 +64,7 @@ def test_a_number_is_finite_and_plain(number: str) -> None:
 def test_every_key_that_nobody_read_is_told_with_its_reason() -> None:
     read = section("a: 1\nb: 2\nc: 3\n")
     read.text("a")
-    read.lose_rest({"b": "is no good"})
+    read.report_unread({"b": "is no good"})
     assert [str(problem) for problem in read.remarks.problems] == [
         "f.yaml:2:1 b: is no good",
         "f.yaml:3:1 c: has no counterpart",
@@ -74,15 +74,15 @@ def test_every_key_that_nobody_read_is_told_with_its_reason() -> None:
 def test_a_message_never_repeats_a_value() -> None:
     read = section("a: [sk-canary]\nsk-canary0123456789abcdef: 1\n")
     read.number("a")
-    read.lose_rest({})
+    read.report_unread({})
     assert "canary" not in " ".join([*map(str, read.remarks.problems), *read.comments])
 
 
 def test_comments_may_stand_elsewhere() -> None:
     read = section("a: 1\n")
     other: list[str] = []
-    read.apart(other).lose("a")
+    read.apart(other).report_key("a")
     assert (other, read.comments) == (["a: has no counterpart"], [])
     assert read.holds_text("a")
-    read.lose_rest({})
+    read.report_unread({})
     assert len(read.remarks.problems) == 1

@@ -1,4 +1,4 @@
-"""`dragoman import`: the table on standard output or in a file, the rest on standard error, and hostile files."""
+"""`dragoman import`: the configuration goes to standard output or a file, remarks to standard error. Hostile files."""
 
 import json
 from copy import deepcopy
@@ -44,9 +44,9 @@ def test_the_table_is_printed_and_the_rest_is_told(config: Path, capsys: Output)
     assert told[1].startswith("rpm and tpm of a deployment are limits here, ")
     assert told[1].endswith("Take `limits` away where the vendor has no such limit: fast.")
     assert told[2:] == [
-        "LiteLLM listens on 0.0.0.0:4000 unless its command line says otherwise; this table says 127.0.0.1:8080 "
+        "LiteLLM listens on 0.0.0.0:4000 unless its command line differs; this configuration listens on 127.0.0.1:8080 "
         "(server.host, server.port).",
-        "the table refers to 1 environment variables: OPENAI_API_KEY",
+        "the config file refers to 1 environment variables: OPENAI_API_KEY",
         "not set here, and checked with samples: OPENAI_API_KEY",
         "ok: 1 vendor, 1 model, 1 deployment, 1 route, 0 teams",
         "taken: 1 of 1 model, nothing left out",
@@ -60,7 +60,7 @@ def test_a_file_is_written_and_checked(config: Path, tmp_path: Path, capsys: Out
     assert capsys.readouterr().out == ""
     assert yaml.safe_load(output.read_text(encoding="utf-8"))["version"] == 1
     assert main(["import", "litellm", str(config), "-o", str(output)]) == 1
-    assert capsys.readouterr().err == f"dragoman: {output} is there already; --force writes over it\n"
+    assert capsys.readouterr().err == f"dragoman: {output} already exists; --force overwrites it\n"
     assert main(["import", "litellm", str(config), "-o", str(output), "--force"]) == 0
 
 
@@ -76,7 +76,7 @@ def test_a_table_that_only_this_machine_cannot_serve_is_told_from_one_that_none_
     assert any("an extra: make extras" in line for line in told)
     assert told[-2:] == [
         "taken: 1 of 1 model, 1 setting without counterpart",
-        "the table is valid; this machine lacks what serving it needs, as the lines above say",
+        "the configuration is valid; this machine lacks the dependencies that the lines above name",
     ]
     path.write_text(CONFIG.replace("rpm: 3", "api_base: 'http://8.8.8.8/v1'"), encoding="utf-8")
     assert import_to_output("litellm", path, "config") == FAILED
@@ -108,7 +108,7 @@ def test_a_file_without_a_model_is_status_1(text: str, tmp_path: Path, capsys: O
     path = tmp_path / "config.yaml"
     path.write_text(text, encoding="utf-8")
     assert main(["import", "litellm", str(path)]) == 1
-    assert capsys.readouterr().err.splitlines()[-1].startswith("there is no model in the table")
+    assert capsys.readouterr().err.splitlines()[-1].startswith("the configuration has no model")
 
 
 @looped("text", ["\U0001f600", 'a"\\b/\U0001f600', "\\ud83d", "\t\u2028\x7f"])
@@ -126,20 +126,20 @@ def test_variables_that_are_set_are_checked_so(config: Path, capsys: Output, mon
 
 
 def test_many_losses_are_cut_on_the_terminal(tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "MOST_LINES", 1)
+    monkeypatch.setattr(command, "MAX_REMARK_LINES", 1)
     path = tmp_path / "config.json"
     path.write_text('{"provider": "openai", "cache": 1, "metadata": 1, "hooks": 1}', encoding="utf-8")
     assert import_to_output("portkey", path, "x") == INCOMPLETE
     output = capsys.readouterr()
-    assert "and 2 more, which the table's comments name" in output.err
+    assert "and 2 more, which are comments in the config file" in output.err
     assert output.out.count("#") == 4
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "1:1 is no configuration of litellm: not a mapping"),
-        ("[]", "1:1 is no configuration of litellm: not a mapping"),
+        ("", "1:1 is not a configuration of litellm: not a mapping"),
+        ("[]", "1:1 is not a configuration of litellm: not a mapping"),
         ("a: [", "2:1 not YAML"),
         ("a: &a [*a]", "this alias (*) stands inside its own anchor"),
         ("[" * 100_000, "nested deeper than 40 levels"),
@@ -203,7 +203,7 @@ def test_odd_values_anywhere_are_told_and_never_raise(data: st.DataObject, tmp_p
 
 
 def places(tree: object) -> list[tuple[dict[object, object], object]]:
-    """Every place of a value in a tree, as its container and key."""
+    """Yield every position of a value in a tree, as its container and key."""
     found: list[tuple[dict[object, object], object]] = []
     pairs = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
     for key, value in pairs:

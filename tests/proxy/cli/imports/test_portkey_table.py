@@ -1,4 +1,6 @@
-"""Portkey's own documented configs: each is a valid table that routes as it did, and says what it lacks."""
+"""Portkey's documented sample configurations: each becomes a valid one with the same routing and remarks on its
+gaps.
+"""
 
 import json
 from pathlib import Path

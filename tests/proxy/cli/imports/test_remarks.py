@@ -20,5 +20,5 @@ def test_a_remark_loses_nothing_by_itself() -> None:
     remarks = Remarks([ONE])
     remarks.count("team", 1, 1)
     assert (remarks.is_complete, remarks.summary()) == (True, "1 of 1 team, nothing left out")
-    remarks.wholes.add(ONE)
+    remarks.lost_sections.add(ONE)
     assert (remarks.is_complete, remarks.summary()) == (False, "1 of 1 team")

@@ -1,4 +1,4 @@
-"""The table in the making."""
+"""The configuration that an import builds."""
 
 import pytest
 

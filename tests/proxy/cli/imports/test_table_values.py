@@ -1,4 +1,4 @@
-"""Names, durations and weights in the forms of a table."""
+"""Names, durations and weights in the forms of a config file."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,7 +73,7 @@ def test_weights_are_whole_and_in_proportion(given_weights: list[float], whole: 
 @given(st.lists(st.floats(-1e15, 1e15), min_size=1, max_size=8))
 def test_any_weights_are_within_a_tables_limits(given_weights: list[float]) -> None:
     whole = values.weights(given_weights)
-    assert all(0 <= weight <= values.MOST_WEIGHT for weight in whole)
+    assert all(0 <= weight <= values.MAX_WEIGHT for weight in whole)
     assert sum(whole) > 0
 
 

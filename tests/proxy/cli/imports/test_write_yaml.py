@@ -1,4 +1,4 @@
-"""What is written is read back as it was meant, whatever it holds."""
+"""Written YAML is read back unchanged, whatever its values."""
 
 import yaml
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""A file is written whole, and none is written over unasked."""
+"""A file is written completely or not at all, and an existing one is only replaced on request."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from proxy.cli.terminal import CommandError
 def test_a_file_that_is_there_is_kept_unless_it_is_to_be_written_over(tmp_path: Path) -> None:
     path = tmp_path / "t.yaml"
     put_file(path, "one", write_new)
-    with pytest.raises(CommandError, match="is there already; --force writes over it"):
+    with pytest.raises(CommandError, match="already exists; --force overwrites it"):
         put_file(path, "two", write_new)
     assert path.read_text(encoding="utf-8") == "one"
     put_file(path, "two", write_over)

@@ -1,4 +1,4 @@
-"""Filters show the requests that they name, and times hold for lines without one too."""
+"""Filters select the requests that they name. Filters by time also cover lines without a time."""
 
 from datetime import UTC, datetime
 
@@ -66,7 +66,7 @@ def test_without_a_filter_every_line_is_shown() -> None:
         (LogsOptions(slow="2s"), {"broken"}),
         (LogsOptions(failed=True), {"limited", "broken", "door", "odd"}),
         (LogsOptions(failed=True, team="search", status="5xx"), {"broken"}),
-        # What has no time follows the line before it.
+        # A line without a time belongs to the line before it.
         (LogsOptions(since="6m"), {"data", "door", "process", "text", "torn", "odd"}),
         (LogsOptions(since="2026-11-23T06:05:30"), {"door", "text", "torn", "odd"}),
         (LogsOptions(since="2026-11-23T08:06:30+02:00"), {"text", "torn", "odd"}),

@@ -1,9 +1,9 @@
-"""A request's time is drawn as bars, each behind the other, whatever the line says."""
+"""The parts of a request's time are drawn as consecutive bars, even if the log line is inconsistent."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.cli.logs.draw_parts import COLUMNS, bars
+from proxy.cli.logs.draw_parts import BAR_WIDTH, bars
 from proxy.cli.logs.show_lines import LineForm, for_people
 from tests.support.looped import looped
 
@@ -49,7 +49,7 @@ TIMES = st.dictionaries(st.from_regex("[a-z]{1,12}[0-9]{0,3}", fullmatch=True), 
 def test_no_line_makes_a_bar_longer_than_the_others(parts: dict[str, object], attempts: object) -> None:
     for bar in bars({"parts_ms": parts, "attempts": attempts}):
         drawn = bar.split("|")[1]
-        assert len(drawn) == COLUMNS
+        assert len(drawn) == BAR_WIDTH
         assert "#" in drawn
 
 

@@ -1,4 +1,4 @@
-"""`dragoman logs` as a process: a file, a pipe, a file that is followed, and a reader that leaves."""
+"""`dragoman logs` as a process: it reads a file or a pipe, follows a file, and ends if its reader closes the pipe."""
 
 import io
 import os
@@ -27,7 +27,7 @@ def line(team: str) -> bytes:
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that reports itself as a terminal."""
 
     def isatty(self) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""What the command line says reaches the command."""
+"""The options of the command line reach the command."""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""Lines are read whole, from a file that grows, is rotated or truncated, and none is larger than its bound."""
+"""Lines are read whole from a file that grows, is rotated or truncated, and no line exceeds its bound."""
 
 import os
 import sys
@@ -14,11 +14,13 @@ from tests.support.looped import looped
 
 
 class Over(Exception):
-    """Ends a file that is followed."""
+    """Ends the reader of a followed file."""
 
 
 def steps(*done: Callable[[], object]) -> Callable[[], None]:
-    """What a reader does in the place of waiting: the steps, one each time, and then the end."""
+    """Return a replacement for the reader's sleep: it runs one step at each call, and ends the reader after the
+    last.
+    """
     left = iter(done)
 
     def wait() -> None:
@@ -125,4 +127,4 @@ def test_a_look_at_a_quiet_file_is_followed_by_a_pause(monkeypatch: pytest.Monke
     slept: list[float] = []
     monkeypatch.setattr("time.sleep", slept.append)
     read_lines.pause()
-    assert slept == [read_lines.LOOK_EVERY]
+    assert slept == [read_lines.POLL_SECONDS]

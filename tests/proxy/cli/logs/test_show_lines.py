@@ -1,4 +1,4 @@
-"""People see what became of a request in a line, and no line does anything to their terminal."""
+"""A request's outcome is printed in one line, and no line sends control sequences to the terminal."""
 
 import json
 

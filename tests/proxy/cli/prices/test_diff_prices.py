@@ -1,4 +1,4 @@
-"""What newer data would change of the prices in force, and of those that are written."""
+"""The differences between newer price data and the current prices, and between newer data and configured prices."""
 
 from collections.abc import Callable
 from datetime import date

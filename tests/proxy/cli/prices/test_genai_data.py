@@ -1,4 +1,4 @@
-"""The list that ships has the library's data: every model, at every tier and length, costs what the library says."""
+"""The shipped list has the library's data: every model has the library's price, at every tier and length."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
@@ -47,7 +47,7 @@ def test_the_file_is_what_the_installed_library_gives() -> None:
 
 
 def models() -> Iterator[tuple[Provider, ModelInfo, ListEntry]]:
-    """Every model of one price at all hours that is found by its own id, with its entry."""
+    """Yield every model that has one price at all hours and that the library finds by its own id, with its entry."""
     snapshot = get_snapshot()
     for provider in snapshot.providers:
         for model in provider.models:

@@ -1,4 +1,4 @@
-"""The amounts of a price by their places in a config file."""
+"""The amounts of a price by their paths in a config file."""
 
 from config.sections.price_section import PriceSection
 from providers.pricing import Price

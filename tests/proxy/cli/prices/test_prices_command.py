@@ -1,4 +1,4 @@
-"""The prices in force with their sources, and what newer data would change."""
+"""The current prices with their sources, and the changes that newer data would make."""
 
 from collections.abc import Callable
 

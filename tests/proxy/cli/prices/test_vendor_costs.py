@@ -1,4 +1,6 @@
-"""What each vendor reports, as its dialect reads it, costs what its list says to the microcent: each kind of usage."""
+"""Every kind of usage that a vendor reports, as its dialect decodes it, costs the vendor's list price to the
+microcent.
+"""
 
 from collections.abc import Callable
 from datetime import date

@@ -1,4 +1,4 @@
-"""The data file is written anew from the installed library, and the same version gives the same file."""
+"""The data file is generated from the installed library, and the same version gives the same file."""
 
 from pathlib import Path
 

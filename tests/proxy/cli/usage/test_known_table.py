@@ -1,4 +1,6 @@
-"""What is known of a table: what commands need that only ask, and its other faults on standard error."""
+"""The config file of commands that only query: they use the settings that they need, and report other faults on
+standard error.
+"""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The demo's team: what is shown comes over HTTP and out of the ledger, and nothing of it stays."""
+"""The demo's team: its output comes over HTTP and out of the ledger, and the demo leaves nothing behind."""
 
 import asyncio
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.cli.usage.limit_demo import MOST, TABLE, LimitNotShown, asked, show_report, show_team_limit
+from proxy.cli.usage.limit_demo import REQUESTS, TABLE, LimitNotShown, asked, show_report, show_team_limit
 from proxy.ledger.ledger_store import UsageLine
 from proxy.ledger.rollups import UsageSums
 from proxy.ledger.usage_query import usage_query
@@ -58,5 +58,5 @@ def test_a_ledger_that_lacks_a_request_is_told() -> None:
 
 def test_the_demo_asks_no_other_gateway_for_what_waits(tmp_path: Path) -> None:
     path = tmp_path / "table.yaml"
-    path.write_text(TABLE.format(digest="0" * 64, most=MOST), encoding="utf-8")
+    path.write_text(TABLE.format(digest="0" * 64, most=REQUESTS), encoding="utf-8")
     assert Source(path, {}).load().loaded.config.server.admin.port == 0

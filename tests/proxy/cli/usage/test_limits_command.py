@@ -1,4 +1,4 @@
-"""`dragoman limits`: it asks the gateway of the table, and says what to do where none answers."""
+"""`dragoman limits`: it calls the gateway of the config file, and suggests a remedy if none responds."""
 
 import asyncio
 import io
@@ -44,7 +44,7 @@ teams:
 
 @asynccontextmanager
 async def gateway(folder: Path, text: str = table(0)) -> AsyncIterator[int]:
-    """The port of the admin listener of a gateway."""
+    """Yield the port of the admin listener of a gateway."""
     path = folder / "running.yaml"
     path.write_text(text, encoding="utf-8")
     source = Source(path, {})
@@ -110,7 +110,7 @@ async def test_a_wrong_file_of_keys_is_said_beside_the_limits(source: Writer, tm
 
 async def test_a_wrong_token_is_said_without_the_token(source: Writer, tmp_path: Path) -> None:
     async with gateway(tmp_path) as port:
-        with pytest.raises(CommandError, match="refuses the table's admin token") as failed:
+        with pytest.raises(CommandError, match="refuses the configured admin token") as failed:
             await asyncio.to_thread(limits, source(table(port, "another-canary")), LimitsOptions(), show_limits)
     assert "canary" not in str(failed.value)
 
@@ -126,7 +126,7 @@ async def test_what_is_no_gateway_is_told_from_one(source: Writer) -> None:
     for status, body in ((404, b"{}"), (200, b"<html>"), (200, b"[]")):
         async with FakeVendor(body_answer(status, body)) as other:
             made = source(table(urlsplit(other.base_url).port or 0))
-            with pytest.raises(CommandError, match=f"no gateway of this version: HTTP {status}"):
+            with pytest.raises(CommandError, match=f"not a gateway of this version: HTTP {status}"):
                 await asyncio.to_thread(limits, made, LimitsOptions(), show_limits)
 
 
@@ -160,4 +160,4 @@ def test_a_scope_cannot_write_to_the_terminal() -> None:
 
 def test_a_gateway_that_counts_alone_says_so(capsys: Output) -> None:
     show_limits({"alone": True, "limits": [limit(reached=True)]}, UTC)
-    assert capsys.readouterr().out.startswith("This gateway counts alone now")
+    assert capsys.readouterr().out.startswith("This gateway counts on its own now")

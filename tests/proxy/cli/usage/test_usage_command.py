@@ -1,4 +1,4 @@
-"""`dragoman usage`: what it shows of a ledger, and what it says when there is none."""
+"""`dragoman usage`: its report of a ledger, and its message if there is none."""
 
 import json
 import time
@@ -28,7 +28,7 @@ OPTIONS = UsageOptions("team,model", "7d")
 
 
 def filled(source: Source) -> Source:
-    """The ledger of a table has three requests of two teams."""
+    """Fill the ledger of a configuration with three requests of two teams."""
     assert source.path is not None
     store = SqliteStore(sqlite(source.path.parent))
     now = round(time.time() * 1000)
@@ -87,7 +87,7 @@ def test_a_team_that_nobody_knows_is_an_error(source: Writer, team: str, meant: 
     with pytest.raises(CommandError) as failed:
         usage(filled(source(TABLE)), UsageOptions("team", "7d", team), show_table)
     told = str(failed.value)
-    assert told.endswith(f" in the table, and no row of it in the ledger{meant}")
+    assert told.endswith(f" in the configuration, and the ledger has no row of it{meant}")
     assert (failed.value.status, "\x1b" in told) == (1, False)
 
 
@@ -114,7 +114,7 @@ def test_what_is_wrong_elsewhere_is_said_beside_the_report(source: Writer, capsy
 def test_a_table_whose_ledger_is_not_made_yet_not_wanted_or_not_said_is_told_so(source: Writer) -> None:
     with pytest.raises(CommandError, match=r"there is no ledger .* yet"):
         usage(source(TABLE), OPTIONS, show_table)
-    with pytest.raises(CommandError, match=r"the table has no ledger.*sqlite:ledger\.db"):
+    with pytest.raises(CommandError, match=r"the configuration has no ledger.*sqlite:ledger\.db"):
         usage(source("version: 1\nvendors: {mock: {}}\n"), OPTIONS, show_table)
     made = filled(source(TABLE.replace("vendors:", "server: {ledger: 7}\nvendors:", 1)))
     with pytest.raises(ConfigError, match=r"server\.ledger"):

@@ -1,1 +1,1 @@
-"""What the tests of limits share: whoever counts with a clock of its own, and processes that are simulated."""
+"""Shared helpers of the tests of limits: coordinators with a clock of their own, and simulated processes."""

@@ -1,4 +1,4 @@
-"""Real processes that share a limit in a real Redis, and what all of them were given.
+"""Real processes that share a limit in a real Redis, and the units that all of them were granted.
 
 `python -m tests.proxy.limits.kit.fleet [PROCESSES LIMIT OFFERED SECONDS]` prints the figures of one run.
 """
@@ -16,12 +16,12 @@ from tests.support.redis import real_redis
 
 ROOT = Path(__file__).resolve().parents[4]
 START = 0.5
-"""Seconds in which every process hears when to begin."""
+"""Seconds within which every process receives the time to begin."""
 
 
 @dataclass(frozen=True, slots=True)
 class FleetResult:
-    """What all were given, from `begin` on, by their clocks, which are one on one machine."""
+    """The units granted to all processes, from `begin` on, by their clocks, which are one on one machine."""
 
     begin: float
     admitted: list[tuple[float, int]]
@@ -34,7 +34,8 @@ class FleetResult:
 def run_fleet(
     url: str, processes: int, limit: int, offered: float, seconds: float, burst: int | None = None
 ) -> FleetResult:
-    """Offer so many requests a second to all processes together. The burst is one second of the limit, or `burst`."""
+    """Offer `offered` requests per second to all processes together. The burst is one second of the limit, or
+    `burst`."""
     module = "tests.proxy.limits.kit.real_process"
     words = (str(processes), str(limit), str(offered / processes), str(seconds), str(burst or limit))
     started = [
@@ -67,7 +68,7 @@ def run_fleet(
 
 
 def figures(result: FleetResult, limit: int, seconds: float) -> str:
-    """The figures of a run in words."""
+    """Return the figures of a run as text."""
     first = result.begin + min(3.0, seconds / 2)
     last = result.begin + seconds
     rate = within(result.admitted, first, last) / (last - first)

@@ -1,7 +1,8 @@
-"""One of several real processes that share a limit in a real Redis: asks at random times, and writes what passed when.
+"""One of several real processes that share a limit in a real Redis: it sends requests at random times, and writes
+which passed and when.
 
-`python -m tests.proxy.limits.kit.real_process URL NAME PROCESSES LIMIT OFFERED SECONDS BURST` says when it is ready,
-begins at the moment that it is told, and prints one JSON object.
+`python -m tests.proxy.limits.kit.real_process URL NAME PROCESSES LIMIT OFFERED SECONDS BURST` reports when it is ready,
+begins at the moment that it receives, and prints one JSON object.
 """
 
 import asyncio
@@ -20,11 +21,11 @@ from proxy.shared_state.redis_sync import SharedState
 from tests.proxy.limits.kit.simulation import BERLIN
 
 PATIENCE = 5.0
-"""Seconds for an exchange."""
+"""The time limit of an exchange, in seconds."""
 
 
 async def main(url: str, name: str, processes: int, rate: Rate, offered: float, seconds: float) -> None:
-    """Offer so many requests a second."""
+    """Offer the given number of requests per second."""
     redis_leases.EXCHANGE_TIMEOUT = PATIENCE  # type: ignore[misc]  # a busy machine is no lost Redis
     clock = asyncio.get_running_loop().time
     state = SharedState(SharedSection.model_validate({"redis": url}), lambda cooldowns, now: None)

@@ -1,5 +1,5 @@
-"""Several processes that share limits, simulated in virtual time: their books are the real ones, whoever counts is the
-model, with a round trip, a clock of its own, and days on which it is lost."""
+"""Several processes that share limits, simulated in virtual time. Their registries are the real ones. The coordinator
+is a model with a round trip, a clock of its own, and times at which it is lost."""
 
 import asyncio
 import random
@@ -18,7 +18,7 @@ from proxy.shared_state.membership import MEMBERSHIP_KEY
 
 BERLIN = ZoneInfo("Europe/Berlin")
 WALL = 1_795_000_000.0
-"""Some moment in November 2026 at which virtual time begins."""
+"""The moment in November 2026 at which virtual time begins."""
 
 EVEN = (1.0,) * 8
 UNEVEN = (50.0, 20.0, 10.0, 10.0, 5.0, 3.0, 1.0, 1.0)
@@ -26,8 +26,9 @@ UNEVEN = (50.0, 20.0, 10.0, 10.0, 5.0, 3.0, 1.0, 1.0)
 
 @dataclass(slots=True, eq=False)
 class World:
-    """Whoever counts: `step` is how far its clock was set, in seconds. `late` is the part of the trips that take from
-    50 to 500 ms, as those of a process that has no CPU time. `calls` counts exchanges of more than the roll call."""
+    """The coordinator. `step` is how far its clock was set, in seconds. `late` is the share of round trips that take
+    from 50 to 500 ms, like the round trips of a process without CPU time. `calls` counts exchanges of more than the
+    membership."""
 
     counter: LeaseCounter = field(default_factory=LeaseCounter)
     chance: random.Random = field(default_factory=lambda: random.Random(7))
@@ -49,8 +50,9 @@ class World:
 
 @dataclass(slots=True, eq=False)
 class SimulatedSource:
-    """One process's way to whoever counts: `cut` says that nothing gets there, `deaf` that no answer comes back, and
-    `still` is for how many seconds the process stands still once it was answered; requests wait until it `goes`."""
+    """One process's connection to the coordinator. If `cut`, no request arrives; if `deaf`, no response comes back.
+    `still` is the number of seconds for which the process stands still after a response; requests wait until `goes`
+    is set."""
 
     world: World
     process: str
@@ -86,8 +88,8 @@ class SimulatedSource:
 
 @dataclass(slots=True, eq=False)
 class SimulatedProcess:
-    """One process with its books, what it admitted and when, and how long that took. `shares` are on its disk, and with
-    `strangers` other gateways may share."""
+    """One process with its registry, the requests that it admitted and when, and how long that took. `shares` are
+    stored on its disk. If `other_gateways`, other gateways may share the limits."""
 
     world: World
     name: str
@@ -118,7 +120,7 @@ class SimulatedProcess:
         self.task = asyncio.create_task(self.leases.run())
 
     async def ask(self, tokens: int = 1) -> bool:
-        """Ask for one request of the team. One that stands still serves later, one that was killed never."""
+        """Send one request of the team. A process that stands still serves it later, a killed one never."""
         await self.source.goes.wait()
         if self.killed:
             return False
@@ -137,14 +139,14 @@ class SimulatedProcess:
         return False
 
     async def traffic(self, per_second: float, until: float, tokens: Sequence[int] = (1,)) -> None:
-        """Ask at random times; nobody waits for the one before."""
+        """Send requests at random times without waiting for the previous one."""
         loop = asyncio.get_running_loop()
         chance = random.Random(self.name)
         async with asyncio.TaskGroup() as group:
             while True:
                 pause = chance.expovariate(per_second)
                 await asyncio.sleep(min(pause, until - loop.time()))
-                if loop.time() >= until - 1e-6:  # no timer is more exact
+                if loop.time() >= until - 1e-6:  # timers are not more exact
                     return
                 group.create_task(self._one(chance.choice(tokens)))
 
@@ -153,7 +155,7 @@ class SimulatedProcess:
             self.held.pop().settle(tokens, 0)
 
     async def kill(self) -> None:
-        """End it as SIGKILL would: it tells nobody, and who waits for it gets no answer."""
+        """End the process like SIGKILL: it reports nothing, and its waiting requests get no result."""
         self.killed = True
         self.source.goes.set()
         self.task.cancel()
@@ -169,7 +171,7 @@ def fleet(world: World, limits: Limits, count: int = 8) -> list[SimulatedProcess
 async def run_traffic(
     processes: Sequence[SimulatedProcess], offered: float, seconds: float, weights: Sequence[float] = EVEN
 ) -> None:
-    """Offer so many requests a second to all, divided by weights."""
+    """Offer `offered` requests per second to all processes, divided by weights."""
     until = asyncio.get_running_loop().time() + seconds
     total = sum(weights[: len(processes)])
     await asyncio.gather(
@@ -187,7 +189,7 @@ def all_admitted(processes: Sequence[SimulatedProcess]) -> list[tuple[float, int
 
 
 def excess(admitted: Sequence[tuple[float, int]], burst: float, per_second: float) -> float:
-    """The most units by which any window holds more than `burst + per_second * t`."""
+    """Return the greatest number of units by which any window exceeds `burst + per_second * t`."""
     worst = lowest = 0.0
     total = 0
     for number, (at, units) in enumerate(admitted):
@@ -199,7 +201,7 @@ def excess(admitted: Sequence[tuple[float, int]], burst: float, per_second: floa
 
 
 def within(admitted: Sequence[tuple[float, int]], begin: float, end: float) -> int:
-    """The units admitted between two moments."""
+    """Return the units admitted between two moments."""
     times = [at for at, _ in admitted]
     return sum(units for _, units in admitted[bisect_right(times, begin) : bisect_right(times, end)])
 

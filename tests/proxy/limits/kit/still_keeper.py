@@ -1,4 +1,4 @@
-"""A keeper of leases that exchanges nothing: a test says how things stand, and sees what it was asked."""
+"""A keeper of leases that exchanges nothing: a test sets its state, and sees the calls that it received."""
 
 import math
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from proxy.shared_state.lease_keeper import Lease
 
 @dataclass(slots=True)
 class StillKeeper:
-    """Who exchanges leases, as far as a lease can tell. `noted` are the calls that it got."""
+    """The keeper that exchanges leases, as far as a lease can see it. `noted` are the calls that it received."""
 
     alone: bool = False
     lost_at: float = -math.inf

@@ -1,4 +1,4 @@
-"""The strings of an answer's JSON that guards see."""
+"""The strings of a response's JSON that guards see."""
 
 from base64 import b64encode
 

@@ -1,4 +1,4 @@
-"""Words of the APIs."""
+"""The known keys and words of the APIs."""
 
 from proxy.plugins.request_strings.known_words import KNOWN_KEYS, WORD_KEYS, WORDS, words
 from tests.support.looped import looped

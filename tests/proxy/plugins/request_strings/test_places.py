@@ -1,4 +1,4 @@
-"""The objects in which some strings are no texts."""
+"""The objects in which some strings are not texts."""
 
 from proxy.plugins.request_strings.places import FREE, PLACES, Place, is_fingerprint, is_id
 from tests.support.looped import looped

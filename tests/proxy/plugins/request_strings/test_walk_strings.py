@@ -20,7 +20,7 @@ SAID = "data: 123-45-6789"
 
 @dataclass(slots=True)
 class Seen:
-    """Notes what it sees, and changes it as it is told to."""
+    """A visitor that notes each text, and changes it by `change`."""
 
     change: Callable[[str], str] = str
     texts: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The redactor: what it takes, and that a stream in pieces is redacted as the whole text."""
+"""The redactor: its options, and that a stream in chunks is redacted like the whole text."""
 
 import random
 from collections.abc import Mapping
@@ -76,12 +76,12 @@ def test_matches_over_the_edges_of_windows_are_found() -> None:
         ({"patterns": ["a"], "where": ["x"]}, ("where",), "must be a list of"),
         ({"patterns": ["a"], "replacement": 1}, ("replacement",), "must be a text"),
         ({"patterns": ["a", 1]}, ("patterns", 1), "must be a pattern"),
-        ({"patterns": ["("]}, ("patterns", 0), "is no regular expression"),
+        ({"patterns": ["("]}, ("patterns", 0), "is not a regular expression"),
         ({"patterns": ["a*"]}, ("patterns", 0), "matches the empty text"),
         ({"patterns": ["a+"]}, ("patterns", 0), "may match more than 256"),
         ({"patterns": ["a(?=b+)"]}, ("patterns", 0), "may match more than 256"),
-        ({"patterns": ["(a{1,3}){1,30}"]}, ("patterns", 0), "repeats what itself varies"),
-        ({"patterns": ["(ab|cd){1,30}"]}, ("patterns", 0), "repeats what itself varies"),
+        ({"patterns": ["(a{1,3}){1,30}"]}, ("patterns", 0), "repeats a part of variable length"),
+        ({"patterns": ["(ab|cd){1,30}"]}, ("patterns", 0), "repeats a part of variable length"),
         ({"patterns": [r"(a)\1"]}, ("patterns", 0), "refers to a group"),
     ],
 )

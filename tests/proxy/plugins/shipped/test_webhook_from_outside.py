@@ -1,5 +1,5 @@
-"""The webhook as a receiver sees it: a gateway that runs as a process, and a signature that is checked by another
-implementation than the one that made it (OpenSSL's, by the library `cryptography`)."""
+"""The webhook as a receiver sees it: a gateway that runs as a process, and a signature that is verified by an
+independent implementation (OpenSSL's, by the library `cryptography`)."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def table(server: FakeVendor, secret: str) -> str:
 
 
 def is_signed(received: Received, secret: str) -> bool:
-    """Whether one of the signatures of a post is that of a secret."""
+    """Return whether one of the signatures of a post was made with a secret."""
     parts = [part.partition("=") for part in (received.header("x-dragoman-signature") or "").split(",")]
     seconds = next(value for name, _, value in parts if name == "t")
     for given in (value for name, _, value in parts if name == "v1"):

@@ -42,7 +42,7 @@ async def test_any_other_status_is_a_failure() -> None:
     async with FakeVendor() as server:
         server.answer(lambda received: (Send(head(500, [("content-length", "0")])),))
         sink = WebhookSink({"url": server.base_url, "secret": SECRET, "allow_private": True})
-        with pytest.raises(OSError, match="answered 500"):
+        with pytest.raises(OSError, match="returned 500"):
             await sink.deliver([ROW], JsonPoster())
 
 

@@ -1,4 +1,4 @@
-"""What is missing of a table's credentials, without a network."""
+"""The credentials that a configuration lacks, found without a network."""
 
 import json
 import socket
@@ -11,7 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from providers.vendor_credential import AwsSource, EntraSource, GoogleSource, OidcSource, Source
-from proxy.process.table_checks.check_credentials import Lack, Machine, lack_of, lacks
+from proxy.process.table_checks.check_credentials import Machine, MissingItem, missing_credentials, missing_of
 from proxy.routing.snapshot import build_snapshot
 from tests.proxy.kit.tables import loaded
 
@@ -23,12 +23,12 @@ PROFILE = AwsSource("bedrock", "eu-central-1", "canary-profile")
 GOOGLE = GoogleSource("scope")
 ENTRA = EntraSource("scope")
 OIDC = OidcSource("https://id.example/t", "c", SecretStr("canary"))
-LEFT = "only the machine's own metadata service is left, which is asked at the first call"
+LEFT = "only the machine's own metadata service is left, which is queried at the first call"
 
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks the network fails the test."""
+    """Fail the test on any use of the network."""
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("the network was asked")
@@ -37,9 +37,9 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
 
-def lack(source: Source, home: Path, more: Mapping[str, str] | None = None) -> Lack | None:
-    """What is missing on a machine with this home, whose environment holds no more than this."""
-    found = lack_of(source, Machine({"HOME": str(home), **(more or {})}))
+def lack(source: Source, home: Path, more: Mapping[str, str] | None = None) -> MissingItem | None:
+    """Return the missing credential on a machine with this home directory, whose environment holds nothing else."""
+    found = missing_of(source, Machine({"HOME": str(home), **(more or {})}))
     assert found is None or "canary" not in found.message
     return found
 
@@ -55,7 +55,7 @@ def put(home: Path, name: str, text: str) -> Path:
 
 
 def test_where_aws_was_looked_for(tmp_path: Path) -> None:
-    assert lack(AWS, tmp_path) == Lack(
+    assert lack(AWS, tmp_path) == MissingItem(
         "no credentials of AWS in the environment (AWS_ACCESS_KEY_ID, AWS_WEB_IDENTITY_TOKEN_FILE, "
         "AWS_CONTAINER_CREDENTIALS_FULL_URI, AWS_CONTAINER_CREDENTIALS_RELATIVE_URI) and in the profile's section of "
         f"{tmp_path}/.aws/credentials and {tmp_path}/.aws/config; {LEFT}",
@@ -113,7 +113,7 @@ def test_the_environment_says_which_files_and_which_profile(tmp_path: Path) -> N
 
 
 def test_a_profile_that_the_table_names_must_be_there(tmp_path: Path) -> None:
-    missing = Lack(f"there is no profile of that name in {tmp_path}/.aws/credentials and {tmp_path}/.aws/config")
+    missing = MissingItem(f"there is no profile of that name in {tmp_path}/.aws/credentials and {tmp_path}/.aws/config")
     assert lack(PROFILE, tmp_path) == lack(PROFILE, tmp_path, {"AWS_ACCESS_KEY_ID": "x"}) == missing
     put(tmp_path, ".aws/config", "[profile canary-profile]\nregion = x\n")
     found = lack(PROFILE, tmp_path, {"AWS_ACCESS_KEY_ID": "x"})
@@ -129,7 +129,7 @@ ACCOUNT = json.dumps({"type": "service_account"})
 
 
 def test_where_google_was_looked_for(tmp_path: Path) -> None:
-    assert lack(GOOGLE, tmp_path) == Lack(
+    assert lack(GOOGLE, tmp_path) == MissingItem(
         "no credentials of Google: GOOGLE_APPLICATION_CREDENTIALS is not set and there is no "
         f"{tmp_path}/.config/gcloud/application_default_credentials.json; {LEFT}",
         certain=False,
@@ -149,8 +149,8 @@ def test_each_place_of_google_is_enough(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_told_without_its_name(tmp_path: Path) -> None:
     gone = str(tmp_path / "canary")
     reason = "with the credentials of Google: No such file or directory"
-    assert lack(GoogleSource("scope", gone), tmp_path) == Lack(f"cannot read the file {reason}")
-    assert lack(GOOGLE, tmp_path, {"GOOGLE_APPLICATION_CREDENTIALS": gone}) == Lack(
+    assert lack(GoogleSource("scope", gone), tmp_path) == MissingItem(f"cannot read the file {reason}")
+    assert lack(GOOGLE, tmp_path, {"GOOGLE_APPLICATION_CREDENTIALS": gone}) == MissingItem(
         f"cannot read the file of GOOGLE_APPLICATION_CREDENTIALS {reason}"
     )
 
@@ -159,14 +159,14 @@ def test_a_file_that_cannot_be_read_is_told_without_its_name(tmp_path: Path) -> 
 def test_a_file_with_something_else_is_told_without_what_it_holds(tmp_path: Path, text: str) -> None:
     file = put(tmp_path, "sa.json", text)
     message = "holds no credentials of Google, which are a JSON object with a type"
-    assert lack(GoogleSource("scope", str(file)), tmp_path) == Lack(f"the file {message}")
+    assert lack(GoogleSource("scope", str(file)), tmp_path) == MissingItem(f"the file {message}")
 
 
 # Azure --------------------------------------------------------------------------------------------------------------
 
 
 def test_where_azure_was_looked_for(tmp_path: Path) -> None:
-    assert lack(ENTRA, tmp_path) == Lack(
+    assert lack(ENTRA, tmp_path) == MissingItem(
         "no credentials of Azure in the environment (AZURE_CLIENT_SECRET, AZURE_CLIENT_CERTIFICATE_PATH, "
         "AZURE_FEDERATED_TOKEN_FILE, IDENTITY_ENDPOINT, MSI_ENDPOINT), and none of the commands az, azd, pwsh; " + LEFT,
         certain=False,
@@ -199,7 +199,7 @@ def test_a_missing_library_comes_first(
     source: Source, module: str, extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    assert lack(source, tmp_path) == Lack(
+    assert lack(source, tmp_path) == MissingItem(
         f"credentials of the kind {source.kind} need an extra: "
         f"make extras, or pip install '.[{extra}]' in Dragoman's source"
     )
@@ -219,7 +219,7 @@ models:
 
 def test_each_source_is_told_of_once_where_it_is_written(tmp_path: Path) -> None:
     table = loaded(TABLE.replace("${FILE}", str(tmp_path / "canary")))
-    found = lacks(table, build_snapshot(table), {"HOME": str(tmp_path)})
+    found = missing_credentials(table, build_snapshot(table), {"HOME": str(tmp_path)})
     assert [str(problem) for problem in found.problems] == [
         "table.yaml:3:25 defaults.credentials: cannot read the file with the credentials of Google: "
         "No such file or directory"
@@ -246,32 +246,32 @@ def test_many_sources_look_at_the_machine_once(tmp_path: Path, monkeypatch: pyte
     put(tmp_path, ".aws/config", "[profile p1]\nrole_arn = x\n")
     machine = Machine({"HOME": str(tmp_path)})
     sources = [AwsSource("bedrock", "eu-central-1", f"p{number}") for number in range(3)]
-    assert [lack_of(source, machine) is None for source in sources] == [False, True, False]
+    assert [missing_of(source, machine) is None for source in sources] == [False, True, False]
     assert looked == ["aws", "credentials", "config"]
 
 
 def test_a_table_of_keys_lacks_nothing(tmp_path: Path) -> None:
     table = loaded("vendors: {openai: {api_key: k}}\nmodels: {openai/m: {}}")
-    found = lacks(table, build_snapshot(table), {})
+    found = missing_credentials(table, build_snapshot(table), {})
     assert (found.problems, found.warnings) == ((), ())
 
 
 def test_what_processes_share_needs_a_library_too(monkeypatch: pytest.MonkeyPatch) -> None:
     table = loaded('server: {shared: {redis: "redis://:canary@h"}}\nmodels: {mock/echo: {}}\nvendors: {mock: {}}')
-    assert lacks(table, build_snapshot(table), {}).problems == ()
+    assert missing_credentials(table, build_snapshot(table), {}).problems == ()
     monkeypatch.setitem(sys.modules, "redis", None)
-    (problem,) = lacks(table, build_snapshot(table), {}).problems
+    (problem,) = missing_credentials(table, build_snapshot(table), {}).problems
     assert str(problem) == (
-        "table.yaml:2:18 server.shared: what processes share needs an extra: "
+        "table.yaml:2:18 server.shared: shared state needs an extra: "
         "make extras, or pip install '.[redis]' in Dragoman's source"
     )
 
 
 def test_tracing_without_its_library_is_found_before_it_serves(monkeypatch: pytest.MonkeyPatch) -> None:
     table = loaded('server: {tracing: {endpoint: "http://c:4318"}}\nmodels: {mock/echo: {}}\nvendors: {mock: {}}')
-    assert lacks(table, build_snapshot(table), {}).problems == ()
+    assert missing_credentials(table, build_snapshot(table), {}).problems == ()
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk", None)
-    (problem,) = lacks(table, build_snapshot(table), {}).problems
+    (problem,) = missing_credentials(table, build_snapshot(table), {}).problems
     assert str(problem).endswith(
         "server.tracing: tracing needs an extra: make extras, or pip install '.[otel]' in Dragoman's source"
     )

@@ -1,4 +1,4 @@
-"""A `hedge` that no request can use is reported where it is written."""
+"""A `hedge` that no request can use is reported at its place in the configuration."""
 
 from config.load_config import load_text
 from proxy.process.table_checks.check_hedges import idle_hedges

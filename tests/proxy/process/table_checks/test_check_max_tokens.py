@@ -1,4 +1,5 @@
-"""Deployments that refuse a request without `max_tokens`, or guess its limit, are reported where it is missing."""
+"""Deployments that refuse a request without `max_tokens`, or guess its limit, are reported where the setting is
+missing."""
 
 from pathlib import Path
 
@@ -19,7 +20,7 @@ ENVIRONMENT = {f"{name}_API_KEY": "x" for name in ("OPENAI", "ANTHROPIC", "FIREW
 
 
 def told(text: str) -> list[str]:
-    """Return the warnings of a table as `LINE:COL path`."""
+    """Return the warnings of a configuration as `LINE:COL path`."""
     loaded = load_text(text, "t", {"K": "x"})
     found = needed_limits(loaded, build_snapshot(loaded))
     return [f"{problem.line}:{problem.column} {problem.path}" for problem in found]
@@ -84,7 +85,7 @@ def test_check_and_serve_warn_with_what_to_write(tmp_path: Path) -> None:
     (warning,) = Source(table, {"K": "x"}).load_to_serve().warnings
     assert str(warning) == (
         f"{table}:6:3 models.anthropic/c.max_output_tokens: requests without max_tokens get 16384 tokens at most here: "
-        "the profile 'anthropic' must be told a number, and that of the model 'c' is not known; set max_output_tokens"
+        "the profile 'anthropic' requires a number, and the limit of the model 'c' is unknown; set max_output_tokens"
     )
 
 
@@ -93,8 +94,8 @@ def test_a_vendor_whose_every_model_needs_a_number_is_said_to_refuse() -> None:
     loaded = load_text(text, "t", {})
     (warning,) = needed_limits(loaded, build_snapshot(loaded))
     assert str(warning) == (
-        "t:5:3 models.t/m.max_output_tokens: requests without max_tokens are refused here: the profile 'triton' must "
-        "be told the most tokens of an answer; set max_output_tokens"
+        "t:5:3 models.t/m.max_output_tokens: requests without max_tokens are refused here: the profile 'triton' "
+        "requires a limit on the tokens of a response; set max_output_tokens"
     )
 
 

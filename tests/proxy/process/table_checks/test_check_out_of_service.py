@@ -1,4 +1,4 @@
-"""Names that are left without a target are reported where the deployments were taken out of service."""
+"""Names that are left without a target are reported at the deployments that were taken out of service."""
 
 from config.load_config import load_text
 from proxy.process.table_checks.check_out_of_service import unserved_names

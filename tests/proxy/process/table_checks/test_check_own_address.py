@@ -1,4 +1,4 @@
-"""Tables that call the gateway which serves them."""
+"""Configurations that call the gateway which serves them."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,5 @@
-"""A payload log that cannot be written is told of before its first entry is dropped, by whoever serves the table."""
+"""A payload log that cannot be written is reported before its first entry is dropped, by every process that serves
+the configuration."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Budgets in USD over models without a price are warned of, by written and by listed prices."""
+"""Budgets in USD over models without a price cause a warning, for written and for listed prices."""
 
 from datetime import date
 from typing import Any, Final
@@ -48,9 +48,9 @@ def told(text: str) -> list[str]:
         ("openai/gpt-4o", "{usd: 5, per: day}", ""),
         ("openai/gpt-4o-mini", "{usd: 5, per: day}", ""),
         ("local/named", "{usd: 5, per: day}", ""),
-        ("openai/nothing-known", "{usd: 5, per: day}", f"usd: {UNKNOWN}openai/nothing-known: what they cost counts as"),
-        ("openai/made-up", "{usd: 5, per: day}", f"usd: {UNKNOWN}openai/made-up: what they cost counts as nothing"),
-        ("'*'", "{usd: 5, per: day}", f"usd: {UNKNOWN}openai/nothing-known, local/qwen: what they cost counts as"),
+        ("openai/nothing-known", "{usd: 5, per: day}", f"usd: {UNKNOWN}openai/nothing-known: their cost counts as"),
+        ("openai/made-up", "{usd: 5, per: day}", f"usd: {UNKNOWN}openai/made-up: their cost counts as zero"),
+        ("'*'", "{usd: 5, per: day}", f"usd: {UNKNOWN}openai/nothing-known, local/qwen: their cost counts as"),
         (
             "'*'",
             "{usd: 5, per: day, unpriced: reject}",
@@ -99,7 +99,7 @@ MODEL: Final = ("models", "openai/mixed")
 
 
 def told_at(place: tuple[str | int, ...], budget: dict[str, object]) -> list[str]:
-    """What is told of a budget at a place, without the place."""
+    """Return the warnings about a budget at a place of the configuration, without the place."""
     table: Any = yaml.safe_load(PLACES)
     section = table
     for step in place:
@@ -114,27 +114,27 @@ def told_at(place: tuple[str | int, ...], budget: dict[str, object]) -> list[str
 @looped(
     ("place", "budget", "expected"),
     [
-        (ALL, DAY, f"usd: {UNKNOWN}openai/mixed, local/qwen: what they cost counts as nothing"),
+        (ALL, DAY, f"usd: {UNKNOWN}openai/mixed, local/qwen: their cost counts as zero"),
         (ALL, REJECTING, f"usd: {UNKNOWN}openai/mixed, local/qwen: requests for them are refused"),
         (ALL, {**DAY, "then": {"route": "openai/mixed/us"}}, f"then.route: {UNKNOWN}openai/mixed, so that"),
-        (TEAM, DAY, f"usd: {UNKNOWN}openai/mixed: what they cost counts as nothing"),
-        (OWN_KEY, DAY, f"usd: {UNKNOWN}openai/mixed: what they cost counts as nothing"),
-        (OWN_KEY, REJECTING, "unpriced: refuses everything: none of the models that this key may ask for has a price"),
+        (TEAM, DAY, f"usd: {UNKNOWN}openai/mixed: their cost counts as zero"),
+        (OWN_KEY, DAY, f"usd: {UNKNOWN}openai/mixed: their cost counts as zero"),
+        (OWN_KEY, REJECTING, "unpriced: refuses everything: none of the models that this key may request has a price"),
         (O3_KEY, DAY, ""),
         (O3_KEY, REJECTING, ""),
         (O3_KEY, {**DAY, "then": {"route": "own"}}, f"then.route: {UNKNOWN}openai/mixed, so that"),
-        (O3_KEY, {**DAY, "then": {"route": "fast"}}, "then.route: is not cheaper than anything that this key may ask"),
+        (O3_KEY, {**DAY, "then": {"route": "fast"}}, "then.route: is not cheaper than anything that this key may req"),
         (("teams", "chains"), DAY, ""),
-        (("teams", "own"), REJECTING, "unpriced: refuses everything: none of the models that this team may ask for"),
-        (("teams", "inner"), DAY, f"usd: {UNKNOWN}openai/mixed: what they cost"),
-        (("vendors", "openai"), DAY, f"usd: {UNKNOWN}openai/mixed: what they cost counts as nothing"),
-        (("vendors", "local"), DAY, f"usd: {UNKNOWN}local/qwen: what they cost counts as nothing"),
+        (("teams", "own"), REJECTING, "unpriced: refuses everything: none of the models that this team may request"),
+        (("teams", "inner"), DAY, f"usd: {UNKNOWN}openai/mixed: their cost"),
+        (("vendors", "openai"), DAY, f"usd: {UNKNOWN}openai/mixed: their cost counts as zero"),
+        (("vendors", "local"), DAY, f"usd: {UNKNOWN}local/qwen: their cost counts as zero"),
         (("models", "openai/o3"), DAY, ""),
-        (MODEL, DAY, f"usd: {UNKNOWN}openai/mixed: what they cost counts as nothing"),
+        (MODEL, DAY, f"usd: {UNKNOWN}openai/mixed: their cost counts as zero"),
         (MODEL, {"tokens": 5000, "per": "day"}, ""),
         ((*MODEL, "deployments", "eu"), DAY, ""),
-        ((*MODEL, "deployments", "us"), DAY, f"usd: {UNKNOWN}openai/mixed: what they cost counts as nothing"),
-        (("models", "local/qwen"), DAY, f"usd: {UNKNOWN}local/qwen: what they cost counts as nothing"),
+        ((*MODEL, "deployments", "us"), DAY, f"usd: {UNKNOWN}openai/mixed: their cost counts as zero"),
+        (("models", "local/qwen"), DAY, f"usd: {UNKNOWN}local/qwen: their cost counts as zero"),
     ],
 )
 def test_the_budgets_of_every_scope_are_told_what_lacks_a_price(

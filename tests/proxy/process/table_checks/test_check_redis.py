@@ -1,4 +1,4 @@
-"""A Redis that throws keys away is a warning; one that does not, or does not answer, is none."""
+"""A Redis that evicts keys causes a warning; a Redis that does not evict, or does not respond, causes no warning."""
 
 from pathlib import Path
 

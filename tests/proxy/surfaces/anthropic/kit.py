@@ -1,4 +1,4 @@
-"""Short ways to parse and to render in the tests of the Messages API, and the vendor's own accumulator of streams."""
+"""Helpers that parse and render in the tests of the Messages API, and the vendor's own accumulator of streams."""
 
 from typing import Any, cast
 
@@ -21,29 +21,29 @@ _EVENT: TypeAdapter[RawMessageStreamEvent] = TypeAdapter(RawMessageStreamEvent)
 
 
 def body(**fields: JsonValue) -> bytes:
-    """A body; model, limit and messages are filled in."""
+    """Return a body; model, limit and messages are filled in."""
     return orjson.dumps({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}], **fields})
 
 
 def parse(**fields: JsonValue) -> UnifiedRequest:
-    """A parsed request; model, limit and messages are filled in."""
+    """Return a parsed request; model, limit and messages are filled in."""
     return parse_messages(body(**fields), None, {})
 
 
 def chat(messages: JsonValue, **fields: JsonValue) -> list[JsonObject]:
-    """The messages of a request in chat's shape."""
+    """Return the messages of a request in OpenAI's chat format."""
     prompt = parse(messages=messages, **fields).prompt
     assert isinstance(prompt, ChatPrompt)
     return [*prompt.messages]
 
 
 def turn(*blocks: JsonObject, role: str = "user") -> list[JsonObject]:
-    """The chat messages of one turn with these blocks."""
+    """Return the chat messages of one turn with these blocks."""
     return chat([{"role": role, "content": cast(JsonValue, [*blocks])}])
 
 
 def refused(**fields: JsonValue) -> ErrorFacts:
-    """What the client is told about a body that must not parse."""
+    """Return the error facts of a body that must not parse."""
     with pytest.raises(GatewayError) as caught:
         parse(**fields)
     return caught.value.facts
@@ -54,14 +54,14 @@ def renderer() -> MessagesRenderer:
 
 
 def play(*events: Chunk | Usage) -> bytes:
-    """A whole stream that ends well."""
+    """Return a complete stream that ends well."""
     made = renderer()
     played = [made.chunk(each) if isinstance(each, Chunk) else made.usage(each) for each in events]
     return b"".join(played) + made.end()
 
 
 def objects(stream: bytes) -> list[JsonObject]:
-    """The events of a stream; each names its type twice."""
+    """Return the events of a stream; each names its type twice."""
     assert stream.endswith(b"\n\n") or not stream
     found: list[JsonObject] = []
     for frame in stream.split(b"\n\n")[:-1]:
@@ -73,7 +73,7 @@ def objects(stream: bytes) -> list[JsonObject]:
 
 
 def accumulate(stream: bytes) -> Message:
-    """What the vendor's SDK makes of a stream, after each event has been held against its type."""
+    """Return the message that the vendor's SDK makes of a stream, after each event is validated against its type."""
     buffers: dict[int, bytes] = {}
     message: Any = None
     for each in objects(stream):

@@ -1,4 +1,4 @@
-"""Stop reasons, counts, citations and the vendor's own members."""
+"""Stop reasons, counts, citations and the vendor's own fields."""
 
 from providers.completion import Extras, Usage
 from providers.json_types import JsonObject, JsonValue

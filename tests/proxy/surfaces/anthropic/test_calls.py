@@ -1,4 +1,4 @@
-"""Calls of tools as blocks, whole and streamed."""
+"""Tool calls as blocks, non-streaming and streamed."""
 
 import json
 
@@ -44,7 +44,7 @@ def test_a_call_that_the_limit_cut_off_is_left_out_of_a_whole_answer() -> None:
 
 
 def played(*deltas: ToolCallDelta, finish: str = "tool_calls") -> list[tuple[str, int, str]]:
-    """The events' types with their index, and the name or piece that each brings."""
+    """Return the events' types with their index, and the name or the partial JSON of each."""
     calls, index, stream = MessageCalls(), 2, b""
     for delta in deltas:
         frames, index = calls.add(delta, index)
@@ -112,8 +112,8 @@ def test_white_space_behind_a_call_that_has_ended_means_nothing() -> None:
 
 
 def streamed(arguments: str, *, finish: str, beside: int, size: int) -> JsonValue:
-    """The input of a call whose arguments are streamed in pieces of a size, as a client reads it: the text that is no
-    JSON. The call is the first of several, or held until the first ends."""
+    """Return the input of a call whose arguments are streamed in chunks of `size`, as a client reads it: the plain
+    text if it is not JSON. The call is the first of several, or held until the first ends."""
     pieces = [arguments[start : start + size] for start in range(0, len(arguments), size)]
     first = (ToolCallDelta(0, "a", "f", '{"x":'), ToolCallDelta(1, "b", "g"))
     deltas = [*first[: 2 * beside], *([] if beside else [ToolCallDelta(0, "a", "f")])]

@@ -255,7 +255,8 @@ def test_citations_of_an_earlier_answer_are_left_out_and_named() -> None:
 
 
 def with_null_markers(value: JsonValue) -> JsonValue:
-    """The turns with a marker in each block that is null, which means nothing and makes the block an unusual one."""
+    """Return the turns with a null marker in each block. Such a marker means nothing, but excludes the block from the
+    shortcuts."""
     if isinstance(value, list):
         return [with_null_markers(each) for each in value]
     if not isinstance(value, dict):

@@ -1,4 +1,5 @@
-"""Bodies of the Messages API for other vendors: nothing of Anthropic's own reaches them, and nothing is lost."""
+"""Bodies of the Messages API for other vendors: no field that only Anthropic knows reaches them, and no content is
+lost."""
 
 from pathlib import Path
 
@@ -68,7 +69,7 @@ ANTHROPICS = (
     *("tool_use_id", "input_schema", "tool_result", "context_management", "output_config", "signature_delta"),
     *("device_id", "x-anthropic-billing-header", "clear_thinking", "is_error", "media_type", "stop_sequences"),
 )
-"""What no other vendor may be sent."""
+"""The fields that no other vendor may receive."""
 
 PNG: JsonObject = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
 PDF: JsonObject = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0xLjQ="}

@@ -1,4 +1,4 @@
-"""Whole bodies: what is required, what goes on as it came, and what Claude Code sends."""
+"""Complete bodies: required fields, fields that are passed on unchanged, and the bodies of Claude Code."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Whole answers and streams of the Messages API, which the vendor's SDK reads to the same object."""
+"""Non-streaming responses and streams of the Messages API, which the vendor's SDK reads to the same object."""
 
 import sys
 from collections.abc import Callable
@@ -271,7 +271,7 @@ def test_a_call_that_goes_on_after_its_end_breaks_a_stream() -> None:
         play(call(0, "{}", "f"), call(1, "{}", "g"), call(0, "{}"))
 
 
-# The vendor's own -----------------------------------------------------------------------------------------------------
+# The vendor's own events ----------------------------------------------------------------------------------------------
 
 OWN = {
     "message_start": b'{"type":"message_start","of_tomorrow":1,"message":{"id":"msg_v","model":"claude-x","usage":{}}}',
@@ -328,7 +328,7 @@ def test_claudes_own_answer_may_hold_what_is_no_character() -> None:
 
 
 def calls_for(work: Callable[[], object]) -> int:
-    """The calls of Python functions that something makes."""
+    """Return the number of calls of Python functions that `work` makes."""
     made = 0
 
     def count(frame: object, event: str, argument: object) -> None:
@@ -360,7 +360,7 @@ PIECES = {
 def test_a_piece_costs_at_most_two_fifths_more_calls_than_that_of_a_chat(first: Chunk, piece: Chunk) -> None:
     chat = begun(OPENAI.renderer(converse(stream=True), FACTS), first)
     ours = begun(renderer(), first)
-    # Up to CPython 3.11 a comprehension is a call too, of which a chat's piece of arguments has one.
+    # Up to CPython 3.11 a comprehension counts as a call, and a chat's delta of arguments has one.
     assert calls_for(lambda: ours.chunk(piece)) <= 1.4 * calls_for(lambda: chat.chunk(piece))
 
 

@@ -1,4 +1,4 @@
-"""Searches of other vendors as blocks of the Messages API, and where they stand."""
+"""Searches of other vendors as blocks of the Messages API, and the positions of the blocks."""
 
 from typing import cast
 
@@ -31,7 +31,7 @@ COUNTED = Usage(3, 4, completion_details={"web_search_requests": 2})
 
 
 def kinds(*chunks: Chunk, tools: JsonValue = TOOLS) -> list[str]:
-    """The types of the blocks of a stream."""
+    """Return the types of the blocks of a stream."""
     made = MessagesRenderer(parse(tools=tools), FACTS)
     stream = b"".join(map(made.chunk, chunks)) + made.usage(COUNTED) + made.end()
     return [block.type for block in accumulate(stream).content]

@@ -1,4 +1,4 @@
-"""Thinking as blocks."""
+"""Reasoning as `thinking` blocks."""
 
 from providers.json_types import JsonObject
 from proxy.surfaces.anthropic.thinking_blocks import is_claude_detail, redacted_block, signature_for, whole_blocks

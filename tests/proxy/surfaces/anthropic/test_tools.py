@@ -1,4 +1,4 @@
-"""Tools and the choice among them in chat's shape."""
+"""Tools and the tool choice in OpenAI's chat format."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a translation notes, and the paths of its errors."""
+"""The losses that a translation notes, and the paths of its errors."""
 
 from proxy.surfaces.anthropic.translation import Translation, kind_of, with_path
 from proxy.surfaces.request.rule_kinds import Invalid

@@ -1,4 +1,4 @@
-"""Settings in the unified fields, and what only Anthropic has."""
+"""Settings in the unified fields, and settings that only Anthropic has."""
 
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import TranslationLosses

@@ -1,4 +1,5 @@
-"""A message, whole and streamed, ends with its text or its calls, and what vendors need back is in one place."""
+"""A message, non-streaming and streamed, ends with its text or its calls, and the data that vendors need back is in
+one place."""
 
 from providers.completion import Chunk, Extras, ToolCallDelta
 from providers.json_types import JsonObject
@@ -53,7 +54,7 @@ def test_no_block_but_those_of_calls_follows_the_last_text(
     assert all(sealed)
     (choice,) = whole.choices
     others = signatures_of_text(choice)
-    # A non-streaming response does not show that hidden thinking came after its text.
+    # A non-streaming response does not show that hidden reasoning came after its text.
     assert set(kinds.split()) <= {str(block["type"]) for block in blocks_of(choice)}
     if choice.reasoning is None and members.keys() != {"reasoning_details"}:
         assert others == members

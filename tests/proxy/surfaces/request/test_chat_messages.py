@@ -1,4 +1,4 @@
-"""What a conversation must look like before a dialect reads it."""
+"""The checks of a conversation before a dialect reads it."""
 
 import orjson
 import pytest

@@ -1,4 +1,4 @@
-"""Response formats and guided values."""
+"""Response formats and guided decoding values."""
 
 import orjson
 import pytest

@@ -1,4 +1,4 @@
-"""How fields bear on each other."""
+"""The interactions of fields."""
 
 from copy import copy
 
@@ -268,7 +268,7 @@ CHECKED = {
     row.name: [FIELDS[Operation.COMPLETIONS][row.name](value) for value in (*row.same, *(it for it, _ in row.becomes))]
     for row in FIELD_ROWS
 }
-"""Values that each field may have once it is checked."""
+"""Values that each field may have after its check."""
 
 
 @given_that(st.data())

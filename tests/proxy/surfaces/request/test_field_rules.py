@@ -1,4 +1,4 @@
-"""The field table: for each field what it takes, what that becomes, and what it refuses."""
+"""The rules of the fields: the values that each accepts, their canonical form, and the values that it refuses."""
 
 from dataclasses import dataclass
 
@@ -35,7 +35,7 @@ NOT_NUMBER: tuple[JsonValue, ...] = ("1", True, [], {})
 
 @dataclass(frozen=True)
 class Row:
-    """A field with values that come back as they are, values that become another, and bad ones."""
+    """A field with values that stay unchanged, values that become another, and invalid values."""
 
     name: str
     same: tuple[JsonValue, ...]

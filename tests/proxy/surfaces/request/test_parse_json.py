@@ -1,4 +1,4 @@
-"""What a body's bytes may be before anyone looks at a field."""
+"""The checks of a body's bytes before any field is read."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Bodies to unified requests."""
+"""Bodies parsed to unified requests."""
 
 import orjson
 import pytest

@@ -1,4 +1,4 @@
-"""The request in work."""
+"""The request during parsing."""
 
 from providers.unified_request import Operation
 from proxy.surfaces.request.field_rules import FIELDS

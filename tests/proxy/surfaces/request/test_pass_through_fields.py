@@ -1,4 +1,4 @@
-"""What a client may hand through to the upstream."""
+"""The fields that a client may pass through to the upstream."""
 
 from contextlib import nullcontext
 

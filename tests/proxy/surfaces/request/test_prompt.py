@@ -1,4 +1,4 @@
-"""The four prompt forms, and images held against their prompts."""
+"""The four prompt forms, and images matched to their prompts."""
 
 import pytest
 

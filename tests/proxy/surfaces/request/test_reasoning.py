@@ -1,4 +1,4 @@
-"""OpenRouter's `reasoning`, and the fields that say the same."""
+"""OpenRouter's `reasoning`, and the fields with the same meaning."""
 
 import orjson
 import pytest

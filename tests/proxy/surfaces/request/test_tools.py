@@ -1,4 +1,4 @@
-"""What tools and the choice among them must look like."""
+"""The checks of tools and of the tool choice."""
 
 import pytest
 from hypothesis import given

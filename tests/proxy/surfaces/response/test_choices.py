@@ -1,4 +1,4 @@
-"""What text and chat answers share."""
+"""The shared code of text and chat responses."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Citations find the part of text that they cite, whether it has ended, is open or comes."""
+"""Citations find the part of the text that they cite, whether it has ended, is open, or is still to come."""
 
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.response.cited_texts import CitedTexts

@@ -1,4 +1,4 @@
-"""Error bodies."""
+"""The bodies of errors."""
 
 from proxy.errors import ErrorFacts, FieldProblem
 from proxy.surfaces.response.error_body import detail_body, error_object, fireworks_body, openai_body

@@ -1,4 +1,5 @@
-"""What a choice holds besides text, reasoning and calls, as clients of every surface get it, whole and streamed."""
+"""The data of a choice besides text, reasoning and calls, as clients of every surface get it, non-streaming and
+streamed."""
 
 from typing import cast
 
@@ -70,7 +71,7 @@ ANSWER: JsonObject = {"prompt_filter_results": [], "x_groq": {"id": "g"}}
 
 
 def plain(value: object) -> JsonValue:
-    """As JSON has it."""
+    """Return the value after a JSON round trip."""
     read: JsonValue = orjson.loads(orjson.dumps(value))
     return read
 

@@ -1,4 +1,4 @@
-"""Signatures of a text among the details of an answer's thinking."""
+"""Signatures of a text among the details of a response's reasoning."""
 
 from providers.json_types import JsonObject
 from proxy.surfaces.response.text_signature import extra_content, is_of_text, needed_back, without_signature

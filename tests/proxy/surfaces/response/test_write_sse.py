@@ -1,4 +1,4 @@
-"""JSON writing, and the frames around choices."""
+"""JSON serialization, and the SSE frames around choices."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Short ways to parse and to render in the tests of the Responses API."""
+"""Helpers that parse and render in the tests of the Responses API."""
 
 import json
 from typing import cast
@@ -19,47 +19,47 @@ USAGE = Usage(6, 2)
 
 
 def ask(context: RequestContext = NO_CONTEXT, /, **fields: JsonValue) -> ResponsesRequest:
-    """A parsed request; model and input are filled in."""
+    """Return a parsed request; model and input are filled in."""
     return RESPONSES.parse(Operation.CHAT, orjson.dumps({"model": "m", "input": "hi", **fields}), None, context)
 
 
 def refused(context: RequestContext = NO_CONTEXT, /, **fields: JsonValue) -> ErrorFacts:
-    """What the client is told about a body that must not parse."""
+    """Return the error facts of a body that must not parse."""
     with pytest.raises(GatewayError) as caught:
         ask(context, **fields)
     return caught.value.facts
 
 
 def messages_of(request: ResponsesRequest) -> list[JsonObject]:
-    """The conversation."""
+    """Return the messages of the conversation."""
     assert isinstance(request.prompt, ChatPrompt)
     return [*request.prompt.messages]
 
 
 def read(*items: JsonValue, **fields: JsonValue) -> list[JsonObject]:
-    """The messages that items become."""
+    """Return the messages that items become."""
     return messages_of(ask(input=[*items], **fields))
 
 
 def native_body(request: ResponsesRequest) -> JsonObject:
-    """The body that goes on to OpenAI's own API."""
+    """Return the body that is passed on to OpenAI's own API."""
     assert request.native is not None
     return request.native.body
 
 
 def losses(request: ResponsesRequest) -> TranslationLosses:
-    """What only OpenAI's own API can say."""
+    """Return the losses: the parts that only OpenAI's own API can express."""
     assert request.losses is not None
     return request.losses
 
 
 def rendering(**fields: JsonValue) -> StoringRenderer:
-    """A renderer of the answer to a request with these fields."""
+    """Return a renderer of the response to a request with these fields."""
     return RESPONSES.renderer(ask(**fields), FACTS)
 
 
 def events(stream: bytes) -> list[JsonObject]:
-    """The events of a stream, whose names and numbers are what they must be."""
+    """Return the events of a stream, after a check of their names and numbers."""
     found: list[JsonObject] = []
     for frame in stream.decode("ascii").split("\n\n")[:-1]:
         name, data = frame.split("\n")
@@ -71,29 +71,29 @@ def events(stream: bytes) -> list[JsonObject]:
 
 
 def play(renderer: StoringRenderer, *chunks: Chunk) -> bytes:
-    """A whole stream that ends well."""
+    """Return a complete stream that ends well."""
     return b"".join([renderer.chunk(chunk) for chunk in chunks]) + renderer.usage(USAGE) + renderer.end()
 
 
 def streamed(*chunks: Chunk, **fields: JsonValue) -> list[JsonObject]:
-    """The events of a stream that ends well."""
+    """Return the events of a stream that ends well."""
     return events(play(rendering(stream=True, **fields), *chunks))
 
 
 def final(found: list[JsonObject]) -> JsonObject:
-    """The response of the last event."""
+    """Return the response of the last event."""
     response = found[-1]["response"]
     assert isinstance(response, dict)
     return response
 
 
 def whole(completion: Completion, **fields: JsonValue) -> JsonObject:
-    """The body of a whole answer."""
+    """Return the body of a non-streaming response."""
     return cast(JsonObject, orjson.loads(rendering(**fields).completion(completion)))
 
 
 def output(response: JsonObject) -> list[JsonObject]:
-    """The items of a response."""
+    """Return the items of a response."""
     items = response["output"]
     assert isinstance(items, list)
     return cast(list[JsonObject], items)
@@ -102,10 +102,10 @@ def output(response: JsonObject) -> list[JsonObject]:
 def stored(
     name: str, *items: JsonObject, said: tuple[JsonObject, ...] = (), after: tuple[str, ...] = ()
 ) -> StoredResponse:
-    """A stored response to these items, that said those."""
+    """Return a stored response with these input items and this output."""
     return StoredResponse(name, after, items, {"id": name, "status": "completed", "output": [*said]})
 
 
 def typed(kind: str, **members: JsonValue) -> JsonObject:
-    """An item or a part of a type."""
+    """Return an item or a part of a type."""
     return {"type": kind, **members}

@@ -1,4 +1,4 @@
-"""Items of an answer from its chunks: in order, never two open, bounded."""
+"""Items of a response built from its chunks: in order, never two open, bounded."""
 
 from typing import cast
 
@@ -34,7 +34,7 @@ def only_part(message: JsonObject) -> JsonObject:
 
 
 def check_no_overlap(found: list[JsonObject]) -> None:
-    """Fail unless each item is opened at the next index and closed before another is."""
+    """Fail unless each item is opened at the next index and closed before the next one is opened."""
     opened: object = None
     done: list[JsonObject] = []
     for event in found:
@@ -55,7 +55,8 @@ def check_no_overlap(found: list[JsonObject]) -> None:
 
 
 def uncited(item: JsonObject) -> JsonObject:
-    """An item without citations, which the final response has of texts that were done before they came."""
+    """Return an item without citations. Only the final response has the citations that came after their text was
+    done."""
     parts = item.get("content")
     if not isinstance(parts, list):
         return item

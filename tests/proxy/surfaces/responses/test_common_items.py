@@ -1,4 +1,5 @@
-"""Inputs of the commonest items: which they are, and that they are read as on the full way."""
+"""Inputs of only the most common items: which inputs they are, and that they are read with the same result as by the
+full parser."""
 
 import orjson
 import pytest
@@ -100,18 +101,18 @@ def test_reasoning_of_openai_is_named_as_left_out_of_a_translation() -> None:
     assert losses(ask(input=[HI, THOUGHT, CALL, RESULT])).left_out == ("reasoning",)
 
 
-# The full way ---------------------------------------------------------------------------------------------------------
+# The full parser ------------------------------------------------------------------------------------------------------
 
 
 def in_full(body: bytes) -> ResponsesRequest | ErrorFacts:
-    """What becomes of a body on the full way."""
+    """Return the result of a body by the full parser."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(read_request, "common_input", lambda given, instructed: None)
         return outcome(body)
 
 
 def outcome(body: bytes) -> ResponsesRequest | ErrorFacts:
-    """What becomes of a body."""
+    """Return the result of a body."""
     try:
         return RESPONSES.parse(Operation.CHAT, body, "m")
     except GatewayError as error:
@@ -119,7 +120,7 @@ def outcome(body: bytes) -> ResponsesRequest | ErrorFacts:
 
 
 def written(request: ResponsesRequest | ErrorFacts) -> object:
-    """All of a result, with the order of the fields of JSON objects."""
+    """Return all of a result, with the order of the fields of JSON objects."""
     if isinstance(request, ErrorFacts):
         return request
     assert isinstance(request.prompt, ChatPrompt)
@@ -128,7 +129,7 @@ def written(request: ResponsesRequest | ErrorFacts) -> object:
 
 
 def has_parts(request: ResponsesRequest) -> bool:
-    """Whether a message has a list of parts."""
+    """Return whether a message has a list of parts."""
     return any([isinstance(message.get("content"), list) for message in messages_of(request)])
 
 

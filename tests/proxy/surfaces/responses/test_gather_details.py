@@ -1,4 +1,4 @@
-"""Blocks of thinking put together and sealed."""
+"""Reasoning details joined and sealed."""
 
 from providers.json_types import JsonObject
 from proxy.surfaces.responses.gather_details import GatheredDetails

@@ -1,4 +1,4 @@
-"""Items of a request: what is checked, what references stand for, what comes before them."""
+"""Items of a request: their checks, the items that references stand for, and the items before them."""
 
 import orjson
 import pytest

@@ -1,4 +1,4 @@
-"""OpenAI's own answers, as they are shown and stored."""
+"""OpenAI's own responses, as they are shown and stored."""
 
 from typing import Any
 
@@ -77,7 +77,7 @@ def test_an_event_is_one_line_of_ascii(data: bytes) -> None:
 
 
 def at_the_end(shown: bytes) -> list[Any]:  # Any: our own JSON
-    """The events `error` and `response.failed`."""
+    """Return the events `error` and `response.failed`, which must be the only ones."""
     assert [line for line in shown.splitlines() if line.startswith(b"event")] == [
         b"event: error",
         b"event: response.failed",

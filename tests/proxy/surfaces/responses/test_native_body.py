@@ -1,4 +1,4 @@
-"""The body with which a request goes on to OpenAI's own API."""
+"""The body with which a request is passed on to OpenAI's own API."""
 
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.thinking_envelope import seal

@@ -1,4 +1,4 @@
-"""OpenAI's recorded streams through its dialect and the surface: what the client gets is what the vendor sent."""
+"""OpenAI's recorded streams through its dialect and the surface: the client gets the vendor's stream."""
 
 import orjson
 
@@ -17,7 +17,7 @@ def frames(stream: bytes) -> list[tuple[str, object]]:
 
 
 def as_ours(name: str, event: object) -> object:
-    """An event with what the gateway writes over it."""
+    """Return an event with the fields that the gateway overwrites."""
     assert isinstance(event, dict)
     held = event.get("response")
     if not isinstance(held, dict):

@@ -1,4 +1,4 @@
-"""Items while they are written: their events, and what is left of them."""
+"""Items while they are written: their events, and the items that remain."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Fields of the Responses API that are not those of a chat."""
+"""Fields that the Responses API has and a chat does not."""
 
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import LogprobsWanted, StreamOptions

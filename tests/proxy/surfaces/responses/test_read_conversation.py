@@ -1,4 +1,4 @@
-"""Items as the messages of a chat."""
+"""Items converted to the messages of a chat."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whole bodies: what real clients send, and everything wrong with a body at once."""
+"""Complete bodies: the bodies of real clients, and every error of a body reported at once."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def roles(request: ResponsesRequest) -> list[object]:
 
 
 def test_codex_with_a_model_it_does_not_know_is_read_whole() -> None:
-    """Functions, a namespace, a search, and all former items again."""
+    """Functions, a namespace, a search, and all earlier items again."""
     request = parsed("codex_responses")
     assert roles(request) == ["developer", "developer", "user", "user", "assistant", "tool", "tool"]
     turn = messages_of(request)[4]

@@ -1,4 +1,4 @@
-"""Answers of the Responses API: whole, streamed, broken and stored."""
+"""Responses of the Responses API: non-streaming, streamed, broken and stored."""
 
 import sys
 
@@ -160,7 +160,7 @@ def test_codes_that_clients_act_on_are_kept(code: str, shown: str) -> None:
     assert final(found)["error"] == {"code": shown, "message": "m"}
 
 
-# What is stored -------------------------------------------------------------------------------------------------------
+# Stored responses -----------------------------------------------------------------------------------------------------
 
 
 def test_what_is_stored_is_what_the_client_got_with_its_own_items() -> None:
@@ -188,11 +188,11 @@ def test_a_request_of_another_form_is_answered_without_its_echoes() -> None:
     assert orjson.loads(body)["status"] == "completed"
 
 
-# What a chunk costs ---------------------------------------------------------------------------------------------------
+# The cost of a chunk --------------------------------------------------------------------------------------------------
 
 
 def calls_of(renderer: Renderer, chunk: Chunk) -> int:
-    """Python and C calls of one plain chunk in the middle of a stream."""
+    """Return the number of Python and C calls for one plain chunk in the middle of a stream."""
     renderer.chunk(Chunk(text="a"))
     renderer.chunk(chunk)
     count = 0

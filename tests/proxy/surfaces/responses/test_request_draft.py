@@ -1,4 +1,4 @@
-"""What is noted while a body is read."""
+"""The facts noted while a body is read."""
 
 from providers.unified_request import Operation
 from proxy.surfaces.request.parse_state import ParsedFields

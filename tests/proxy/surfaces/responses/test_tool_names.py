@@ -1,4 +1,4 @@
-"""One name for each tool of a namespace, and back."""
+"""One name for each tool of a namespace, and the mapping back."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Events with their numbers, and the response that they hold."""
+"""Events with their numbers, and the response that they contain."""
 
 from providers.completion import Usage
 from providers.framing.text_frames import MARK

@@ -1,4 +1,4 @@
-"""The id and the usage that answers of tasks have."""
+"""The id and the usage that responses of tasks have."""
 
 from providers.completion import Usage
 from providers.json_types import JsonValue

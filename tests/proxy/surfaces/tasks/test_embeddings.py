@@ -1,4 +1,4 @@
-"""Embeddings as clients send them, each as its SDK does, and the answers they read."""
+"""Embeddings as clients send them, each as its SDK does, and the responses that they read."""
 
 import base64
 import struct

@@ -1,4 +1,4 @@
-"""Rankings as Cohere's, Jina's, Voyage's and vLLM's clients ask for them, and the one answer."""
+"""Rankings as the clients of Cohere, Jina, Voyage and vLLM request them, and the one response."""
 
 import orjson
 import pytest

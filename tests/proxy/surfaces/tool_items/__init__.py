@@ -1,1 +1,1 @@
-"""Tests of tools and calls with items of their own."""
+"""Tests of tools and calls that have items of their own."""

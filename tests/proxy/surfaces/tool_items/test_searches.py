@@ -1,4 +1,4 @@
-"""Searches that a vendor made are items around the text, for a client that offered a search."""
+"""Searches that a vendor made are items around the text, for a client that offered a search tool."""
 
 from dataclasses import replace
 

@@ -1,5 +1,5 @@
-"""Tools with types of their own are functions off OpenAI's API, their calls come back by type, and a conversation with
-them goes on anywhere."""
+"""Tools with types of their own become functions for APIs other than OpenAI's, their calls come back by type, and a
+conversation with them continues with any vendor."""
 
 import orjson
 
@@ -44,11 +44,11 @@ CALLED: dict[str, tuple[JsonObject, JsonObject]] = {
     ),
     "tool_search": ({"query": "q"}, {"execution": "client", "arguments": {"query": "q"}}),
 }
-"""Arguments of a call of each tool, and the members of its item."""
+"""Arguments of a call of each tool, and the fields of its item."""
 
 
 def functions(*tools: JsonValue, **fields: JsonValue) -> list[str]:
-    """The names of the functions that tools become."""
+    """Return the names of the functions that tools become."""
     offered = ask(tools=[*tools], **fields).params.get("tools", [])
     held = [tool["function"] for tool in offered]
     return [str(each["name"]) for each in held if isinstance(each, dict)]

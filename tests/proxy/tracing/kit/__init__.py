@@ -1,1 +1,1 @@
-"""What the tests of tracing share: a collector on a real socket, and requests that have ended."""
+"""Shared helpers of the tests of tracing: a collector on a real socket, and requests that have ended."""

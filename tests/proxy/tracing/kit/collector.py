@@ -1,4 +1,4 @@
-"""A collector on a real socket: what comes by OTLP, decoded by OpenTelemetry's own protobuf types."""
+"""A collector on a real socket: OTLP exports, decoded by OpenTelemetry's own protobuf types."""
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ Plain = str | bool | int | float | list[str]
 
 
 def plain(value: AnyValue) -> Plain:
-    """A value as Python has it."""
+    """Return a value as its Python type."""
     kind = value.WhichOneof("value")
     if kind == "array_value":
         return [each.string_value for each in value.array_value.values]
@@ -26,13 +26,14 @@ def plain(value: AnyValue) -> Plain:
 
 
 def said(pairs: Iterable[KeyValue]) -> dict[str, Plain]:
-    """Attributes by their names."""
+    """Return attributes by their names."""
     return {pair.key: plain(pair.value) for pair in pairs}
 
 
 @dataclass(slots=True)
 class Collector:
-    """What has come so far. `status` is that of its answers; an answer waits for `open` where it is cleared."""
+    """The exports received so far. `status` is the status of its responses; a response waits for `open` while it is
+    cleared."""
 
     port: int = 0
     status: int = 200
@@ -50,18 +51,18 @@ class Collector:
 
     @property
     def spans(self) -> list[Span]:
-        """Every span, in order of its arrival."""
+        """Return every span, in order of arrival."""
         return [
             span for trace in self.traces for of in trace.resource_spans for s in of.scope_spans for span in s.spans
         ]
 
     def named(self) -> dict[str, Metric]:
-        """The metrics of the last export by their names."""
+        """Return the metrics of the last export by their names."""
         last = self.metrics[-1]
         return {each.name: each for of in last.resource_metrics for s in of.scope_metrics for each in s.metrics}
 
     def resource(self) -> dict[str, Plain]:
-        """What the first export says of where it comes from."""
+        """Return the resource of the first export."""
         return said(self.traces[0].resource_spans[0].resource.attributes)
 
     def take(self, path: str, body: bytes) -> None:
@@ -77,7 +78,7 @@ class Collector:
 
 @contextmanager
 def collecting(status: int = 200) -> Iterator[Collector]:
-    """A collector for the block."""
+    """Run a collector for the duration of the block."""
     collector = Collector(status=status)
     collector.open.set()
 
@@ -96,7 +97,7 @@ def collecting(status: int = 200) -> Iterator[Collector]:
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

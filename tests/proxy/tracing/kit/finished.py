@@ -1,4 +1,4 @@
-"""Requests that have ended, as the gateway would hand them over."""
+"""Requests that have ended, as the gateway hands them over."""
 
 from providers.completion import Usage
 from proxy.request_record import Attempt, RequestRecord
@@ -12,7 +12,7 @@ CALLED = CalledDeployments({LABEL: CalledDeployment("openai", "gpt", "api.openai
 
 
 def record(**fields: object) -> RequestRecord:
-    """A good chat of two seconds, with these fields besides."""
+    """Return a good chat of two seconds, with these fields changed."""
     made = RequestRecord("req-1", 1.0, "openai", "/v1/chat/completions", "10.0.0.9", team="search", model="v/m")
     made.asked, made.status, made.finished, made.usage = "v/m", 200, 3.0, Usage(10, 20)
     made.attempts = [Attempt(LABEL, 1.25, 2.75, name=LABEL)]
@@ -22,7 +22,7 @@ def record(**fields: object) -> RequestRecord:
 
 
 def trace(flags: int = SAMPLED, **fields: object) -> SampledTrace:
-    """A sampled trace below a caller's span."""
+    """Return a sampled trace below a caller's span."""
     made = SampledTrace(f"{0xABC:032x}", 0x10, 0x99, flags, method="POST")
     for name, value in fields.items():
         setattr(made if name in ("state", "method") else made.notes, name, value)
@@ -32,6 +32,6 @@ def trace(flags: int = SAMPLED, **fields: object) -> SampledTrace:
 def finished(
     made: RequestRecord | None = None, of: SampledTrace | None = None, cost: float | None = None
 ) -> FinishedRequest:
-    """Such a request, in its trace."""
+    """Return such a request in its trace."""
     of = of or trace()
     return FinishedRequest(made or record(), of, of.notes, cost, OFFSET)

@@ -1,4 +1,4 @@
-"""OpenTelemetry's own Collector, where one is on PATH: it decodes what the gateway sends, and sends it on anew."""
+"""OpenTelemetry's own Collector, if one is on PATH: it decodes the gateway's exports, and sends them on."""
 
 import shutil
 import socket
@@ -28,7 +28,8 @@ service:
 
 @contextmanager
 def real_collector(folder: Path, onward: str) -> Iterator[str]:
-    """A Collector for the block that sends all it gets to `onward`; its own address. Its log is in the folder."""
+    """Run a Collector for the duration of the block that sends everything to `onward`; yield its own address. Its log
+    is in the folder."""
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if program is None:
         pytest.skip("no OpenTelemetry Collector is installed")

@@ -1,4 +1,4 @@
-"""What a list of models grants at LiteLLM; `test_teams` holds whole keys against LiteLLM's own answers."""
+"""The models that a list grants at LiteLLM. `test_teams` compares whole keys with LiteLLM's own results."""
 
 from proxy.cli.imports.litellm.access import ClientNames, Granted, granted
 from tests.support.looped import looped

@@ -1,4 +1,4 @@
-"""LiteLLM's cache, as `defaults.cache`, with its Redis as `server.shared`."""
+"""LiteLLM's cache becomes `defaults.cache`, and its Redis `server.shared`."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""The forms in which LiteLLM's endpoints and its database say keys, teams and models, and hostile files."""
+"""Exports of keys, teams and models from LiteLLM's endpoints and database, in each of their forms, and hostile
+files.
+"""
 
 import json
 from pathlib import Path
@@ -55,7 +57,7 @@ def test_a_row_of_json_has_a_pointer_as_its_place(text: str, place: str, tmp_pat
     assert str(row.node.at) == f"{file}{place}"
     inner = row.section("metadata").node.entries["a/b~"]
     assert str(inner.key_at) == f"{file}{place}/metadata/a~1b~0"
-    row.lose("metadata")
+    row.report_key("metadata")
     assert str(row.remarks.problems[0]).startswith(f"{file}{place}/metadata keys.")
 
 
@@ -81,8 +83,8 @@ def test_cells_of_a_csv_are_values(tmp_path: Path) -> None:
     [
         ("", "is neither JSON nor CSV"),
         ("{", "is neither JSON nor CSV"),
-        ('{"error": {"message": "sk-canary"}}', "is no list of keys"),
-        ('{"teams": [{"team_id": "t"}]}', "is no list of keys"),
+        ('{"error": {"message": "sk-canary"}}', "is not a list of keys"),
+        ('{"teams": [{"team_id": "t"}]}', "is not a list of keys"),
         ("[" * 100_000, "is neither JSON nor CSV"),
         ('[{"token": ' + "[" * 60 + "]" * 60 + "}]", "nested deeper than 40 levels"),
         ("a\0b", "is neither JSON nor CSV"),

@@ -1,4 +1,4 @@
-"""Single entries of LiteLLM's `model_list`: provider, account, prices, and what cannot be taken."""
+"""Single entries of LiteLLM's `model_list`: provider, account, prices, and settings that cannot be imported."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from tests.support.looped import looped
 
 
 def entry(tmp_path: Path, params: str, rest: str = "") -> Imported:
-    """The table of one entry, named `m`."""
+    """Return the configuration that is imported from one entry named `m`."""
     path = tmp_path / "config.yaml"
     path.write_text(f"model_list:\n- model_name: m\n  litellm_params: {{{params}}}\n{rest}", encoding="utf-8")
     return imported("litellm", path)

@@ -1,6 +1,6 @@
-"""The order of fallbacks of fallbacks; `test_routes` has it in routes."""
+"""The order of nested fallbacks. `test_routes` tests it in routes."""
 
-from proxy.cli.imports.endpoints import MOST_TARGETS
+from proxy.cli.imports.endpoints import MAX_TARGETS
 from proxy.cli.imports.litellm.fallback_order import fallback_order
 from tests.support.looped import looped
 
@@ -23,4 +23,4 @@ def test_order(chains: dict[str, str], order: str) -> None:
 
 def test_a_web_of_fallbacks_stays_small() -> None:
     names = [str(number) for number in range(200)]
-    assert len(fallback_order("0", lambda name: names)) == MOST_TARGETS
+    assert len(fallback_order("0", lambda name: names)) == MAX_TARGETS

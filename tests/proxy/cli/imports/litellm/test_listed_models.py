@@ -1,4 +1,6 @@
-"""Models of `/model/info`: those of the database without what LiteLLM adds, and none of the configuration twice."""
+"""Models of `/model/info`: the database's models without the fields that LiteLLM adds, and without those of the
+configuration.
+"""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Every key of LiteLLM's documented schema is taken, or has a remark that names what of this gateway does the same."""
+"""Every key of LiteLLM's documented schema is imported, or has a remark that names this gateway's counterpart."""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ import pytest
 
 from proxy.cli.imports.foreign_section import NO_COUNTERPART
 from proxy.cli.imports.litellm.database_files import Exports
-from proxy.cli.imports.litellm.reasons import READ, reason_in
+from proxy.cli.imports.litellm.reasons import KNOWN_VERSION, reason_in
 from proxy.cli.imports.litellm.row_remarks import METADATA, ROWS
 from tests.proxy.cli.imports.kit import FIXTURES, Imported, imported
 from tests.proxy.cli.imports.litellm.kit import written
@@ -33,7 +33,7 @@ VALUES: Final[Mapping[str, object]] = {
 
 SILENT: Final[Mapping[str, frozenset[str]]] = {
     "config": frozenset({"general_settings", "litellm_settings", "router_settings", "credential_list", "model_list"}),
-    # Read together with another key, whose remark or value is what there is to say.
+    # These keys only have an effect together with another key, whose remark or value covers them.
     "router_settings": frozenset({"redis_password", "redis_port", "max_fallbacks"}),
     "cache_params": frozenset({"port", "password", "type"}),
     "litellm_params": frozenset({"custom_llm_provider", "model"}),
@@ -42,16 +42,16 @@ SILENT: Final[Mapping[str, frozenset[str]]] = {
 
 
 WITHOUT: Final[dict[str, list[str]]] = {}
-"""The table without a key, by section."""
+"""The lines of the imported configuration without the tested key, by section."""
 
 
 def lines(made: Imported) -> list[str]:
-    """A table without its comments."""
+    """Return the lines of a configuration without its comments."""
     return [line for line in made.text.splitlines() if not line.lstrip().startswith("#")]
 
 
 def document(section: str, key: str, value: object) -> dict[str, Any]:
-    """A configuration that has nothing but three models, two of one name, and a key of one section."""
+    """Return a configuration that has only three models, two of them with one name, and one key of one section."""
     first = {**ENTRY, "model_info": {}}
     others = [{"model_name": name, "litellm_params": {"model": f"openai/{name}2"}} for name in "ab"]
     tree: dict[str, Any] = {"model_list": [first, *others]}
@@ -117,7 +117,7 @@ def test_each_field_of_a_key_and_team_is_read_or_in_a_remark(section: str, key: 
 
 
 def test_the_list_is_of_the_version_that_reasons_are_for() -> None:
-    assert SCHEMA["version"] == READ
+    assert SCHEMA["version"] == KNOWN_VERSION
     assert ROWS
     assert METADATA
 

@@ -1,12 +1,12 @@
-"""Groups, orders, aliases, patterns and fallbacks of LiteLLM's, as routes."""
+"""LiteLLM's groups, orders, aliases, patterns and fallbacks become routes."""
 
 from pathlib import Path
 
 import pytest
 
-from proxy.cli.imports.endpoints import MOST_TARGETS
+from proxy.cli.imports.endpoints import MAX_TARGETS
 from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import plan
+from proxy.routing.resolve_model import plan_for
 from proxy.routing.snapshot import ANYONE
 from tests.proxy.cli.imports.kit import Imported, imported
 from tests.support.looped import looped
@@ -171,14 +171,14 @@ def test_lists_do_not_multiply(tmp_path: Path) -> None:
     made = table(
         tmp_path, many, f"litellm_settings: {{fallbacks: [{{m0: [{names}]}}], default_fallbacks: [{names}]}}\n"
     )
-    assert max(len(route.members) for route in made.table.snapshot.routes.values()) <= MOST_TARGETS
+    assert max(len(route.members) for route in made.table.snapshot.routes.values()) <= MAX_TARGETS
     assert "litellm_settings.fallbacks.0.m0" in made.lost
 
 
 def test_a_group_of_many_models_is_cut_and_told(tmp_path: Path) -> None:
     made = table(tmp_path, "".join(entry("m", f"openai/x{i}") for i in range(100)))
-    assert len(made.table.snapshot.routes["m"].members) == MOST_TARGETS
-    assert set(made.lost) == {f"model_list.{MOST_TARGETS}"}
+    assert len(made.table.snapshot.routes["m"].members) == MAX_TARGETS
+    assert set(made.lost) == {f"model_list.{MAX_TARGETS}"}
 
 
 VECTORS = (
@@ -264,7 +264,7 @@ def test_max_fallbacks_ends_a_chain(tmp_path: Path) -> None:
 def test_an_alias_goes_where_its_name_goes_for_single_reasons_too(tmp_path: Path) -> None:
     rest = "router_settings: {model_group_alias: {s: b}, context_window_fallbacks: [{b: [c]}]}\n"
     snapshot = table(tmp_path, TWO, rest).table.snapshot
-    plans = [plan(snapshot, ANYONE, name, "openai", IDLE) for name in ("b", "s")]
+    plans = [plan_for(snapshot, ANYONE, name, "openai", IDLE) for name in ("b", "s")]
     assert [[target.name for each in it.fallbacks.values() for target in each] for it in plans] == [
         ["mistral/w/default"],
         ["mistral/w/default"],

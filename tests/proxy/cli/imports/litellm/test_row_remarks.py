@@ -1,4 +1,4 @@
-"""Fields of keys and teams that are no settings: told once for all that have them."""
+"""Fields of keys and teams that are no settings get one remark for all rows that have them."""
 
 from pathlib import Path
 

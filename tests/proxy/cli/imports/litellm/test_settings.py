@@ -1,4 +1,6 @@
-"""LiteLLM's own documented configurations: each is a valid table that routes as it did, and says what it lacks."""
+"""LiteLLM's documented sample configurations: each becomes a valid one with the same routing and remarks on its
+gaps.
+"""
 
 from pathlib import Path
 
@@ -137,7 +139,7 @@ def test_what_the_file_includes_and_sets_is_named(tmp_path: object) -> None:
     written = tmp_path / "c.yaml"  # type: ignore[operator]
     written.write_text(text, encoding="utf-8")
     made = imported("litellm", written)
-    assert made.lost["environment_variables"].endswith("put them into the environment (A, B)")
+    assert made.lost["environment_variables"].endswith("set them in the environment (A, B)")
     assert "include" in made.lost
     assert "canary" not in made.text
 

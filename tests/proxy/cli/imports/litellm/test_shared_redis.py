@@ -1,4 +1,4 @@
-"""LiteLLM's Redis, as `server.shared`."""
+"""LiteLLM's Redis becomes `server.shared`."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Budgets, limits and durations of LiteLLM's, in the periods of the calendar."""
+"""LiteLLM's budgets, limits and durations become calendar periods."""
 
 from proxy.cli.imports.litellm.access import ClientNames
 from proxy.cli.imports.litellm.team_limits import budget_of_all, each_user_of, period, read_allowance

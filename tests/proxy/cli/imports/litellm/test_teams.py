@@ -1,4 +1,4 @@
-"""LiteLLM's teams and keys: who may ask for which names, as LiteLLM itself says it, how much, and until when."""
+"""LiteLLM's teams and keys: their models as LiteLLM itself resolves them, their limits and their expiry."""
 
 import csv
 import hashlib
@@ -14,7 +14,7 @@ from proxy.cli.imports.import_command import import_to_file
 from proxy.cli.imports.written_file import write_new
 from proxy.errors import GatewayError
 from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import plan
+from proxy.routing.resolve_model import plan_for
 from tests.proxy.cli.imports.kit import FIXTURES, Imported, imported
 from tests.proxy.cli.imports.litellm.kit import export, rows
 from tests.support.litellm_installation import installation
@@ -32,14 +32,14 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Imported:
 
 
 def reached(made: Imported, secret: str, names: list[str]) -> list[str]:
-    """The names that a key may ask for; none for a key that does not work."""
+    """Return the model names that a key may use; the set is empty for a key that does not work."""
     key = made.table.snapshot.keys.get(hashlib.sha256(secret.encode()).hexdigest())
     found = []
     if key is None:
         return []
     for name in names:
         try:
-            plan(made.table.snapshot, key.team, name, "openai", IDLE)
+            plan_for(made.table.snapshot, key.team, name, "openai", IDLE)
         except GatewayError:
             continue
         found.append(name)
@@ -87,7 +87,7 @@ def test_the_command_sums_up_and_says_that_something_was_left_out(
 
 
 def cell(value: object) -> str:
-    """A value as PostgreSQL's COPY writes it into CSV."""
+    """Return a value as PostgreSQL's COPY writes it into CSV."""
     if isinstance(value, bool):
         return "t" if value else "f"
     if isinstance(value, list):
@@ -108,7 +108,7 @@ def test_the_key_table_as_csv_says_the_same(shop: Imported, tmp_path: Path) -> N
 
 
 def only(made: Imported, team: str) -> tuple[TeamSection, TeamKey]:
-    """A team of the table and its first key."""
+    """Return the configuration's only team and its first key."""
     section = made.table.loaded.config.teams[team]
     return section, section.keys[0]
 
@@ -210,7 +210,7 @@ SCHEMA = json.loads((FIXTURES / "litellm_schema.json").read_text(encoding="utf-8
 @pytest.mark.thorough
 @looped(("kind", "field"), [(kind, field) for kind in ("key", "team") for field in SCHEMA[kind] if field != "token"])
 def test_odd_values_make_a_table_that_can_be_served(kind: str, field: str, tmp_path: Path) -> None:
-    # One team and key for each value: an odd one must leave the others as they are.
+    # Each value has its own team and key: an invalid one must not affect the others.
     teams = [{**TEAM, "team_id": f"t{index}", "team_alias": f"t{index}"} for index in range(len(ODD))]
     keys: list[dict[str, object]] = [{"team_id": each["team_id"]} for each in teams]
     for row, value in zip(keys if kind == "key" else teams, ODD, strict=True):

@@ -1,4 +1,6 @@
-"""What is kept of turns that called tools, and how it goes back into the messages of a client that left it out."""
+"""The reasoning that is stored for turns with tool calls, and its return into the messages of a client that left it
+out.
+"""
 
 from dataclasses import replace
 from functools import partial
@@ -9,8 +11,7 @@ from hypothesis import strategies as st
 
 from providers.completion import Choice, Chunk, Extras, ToolCall, ToolCallDelta, Usage
 from providers.json_types import JsonObject, JsonValue
-from proxy.conversations.signed_texts import marks_of
-from proxy.gateway.reasoning_of_turns import (
+from proxy.reasoning_memory.reasoning_of_turns import (
     MOST_BYTES,
     MOST_TURNS,
     GatheredTurns,
@@ -21,11 +22,9 @@ from proxy.gateway.reasoning_of_turns import (
     thinking_to_keep,
     turn_key,
     unpack_turn,
-    wants_signatures,
-    wants_text,
-    wants_thinking_back,
     with_thinking,
 )
+from proxy.reasoning_memory.signed_texts import marks_of
 from tests.providers.dialects.openai.kit import target
 from tests.support.cpu_growth import excess
 from tests.support.looped import looped
@@ -56,44 +55,6 @@ def choice(**members: object) -> Choice:
 def restored(*messages: JsonObject, kept: TurnThinking = KEPT) -> tuple[JsonObject, ...] | None:
     missing = missing_turns(messages)
     return with_thinking(messages, missing, {turn.key: kept for turn in missing})
-
-
-@looped("profile", ["anthropic", "vertex_anthropic", "bedrock", "gemini", "vertex", "openrouter"])
-def test_vendors_that_sign_want_their_thinking_back(profile: str) -> None:
-    assert wants_signatures(target(profile))
-    assert wants_thinking_back(target(profile))
-
-
-@looped(
-    ("profile", "model", "wanted"),
-    [
-        ("deepseek", "deepseek-v4", True),
-        ("deepseek", "deepseek-reasoner", True),
-        ("deepseek", "deepseek-r1", False),
-        ("moonshot", "kimi-k2.5", True),
-        ("fireworks", "accounts/fireworks/models/kimi-k2-thinking", True),
-        ("fireworks", "accounts/fireworks/models/llama", False),
-        ("groq", "moonshotai/kimi-k2", True),
-        ("xai", "moonshotai/kimi-k2", False),
-        ("openai", "gpt-4o", False),
-        ("vllm", "qwen3", False),
-    ],
-)
-def test_the_text_goes_back_to_models_that_refuse_a_turn_without_it(profile: str, model: str, wanted: bool) -> None:
-    each = replace(target(profile), upstream_model=model, model=model)
-    assert wants_text(each) is wanted
-    assert wants_thinking_back(each) is wanted
-
-
-@looped(("model", "wanted"), [("gpt-5.6", True), ("gpt-5.5", True), ("o3-pro", True), ("o3", False)])
-def test_models_that_are_called_by_the_responses_api_want_their_reasoning_back(model: str, wanted: bool) -> None:
-    for row in ("openai", "azure"):
-        assert wants_signatures(replace(target(row), upstream_model=model, model="house")) is wanted
-
-
-def test_a_vendor_that_takes_no_reasoning_back_gets_none() -> None:
-    silent = replace(DEEPSEEK.profile, reasoning_members=(), overrides=())
-    assert not wants_text(replace(DEEPSEEK, profile=silent))
 
 
 def test_signed_thinking_before_calls_is_kept() -> None:

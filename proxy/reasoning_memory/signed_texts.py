@@ -1,22 +1,20 @@
-"""The signatures of texts: what to store of a response, and how it goes back into a client's messages.
+"""The signatures of texts: which part of a response is stored, and how it goes back into a client's messages.
 
 Gemini signs the last part of a text, in a stream after the text has been shown. It recommends to send the signature
 back, and does not demand it. A chat client that keeps further fields sends it back in `extra_content`, and a Responses
-client with the message; the Messages API has no field for it, and most clients of the others send none back. The text
-and the message before it tell which signature is missing. White space does not count, since clients trim texts.
+client with the message; the Messages API has no field for it, and most clients of the others send no signature back.
+The text and the message before it identify the missing signature. White space does not count, since clients trim texts.
 
 Source: "Thought signatures" page of the Gemini API, November 2026.
 """
 
 import hashlib
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from providers.completion import NO_EXTRAS, Chunk, Extras, StreamEvent
 from providers.json_types import JsonObject, JsonValue
-from providers.target import Target
 from proxy.surfaces.response.text_signature import extra_content, is_of_text, without_signature
 
 MOST_TEXT: Final = 128 * 1024
@@ -30,32 +28,15 @@ MOST_LOOKED_UP: Final = 64
 
 _LONG_TEXT: Final = 64 * 1024
 
-_GEMINI: Final = "gemini"
-_OPENROUTER: Final = "openrouter"
-"""The profile of a vendor that has Gemini's models among others."""
-
-_OLDER: Final = re.compile(r"gemini-[12](?![0-9])|gemma|learnlm")
-"""Models that sign their calls at most, so that nothing is looked up for their texts."""
-
-_HOOK: Final = "signed_calls"
-"""The hook of profiles that return signatures in Google's field of OpenAI's API."""
-
 
 @dataclass(frozen=True, slots=True)
 class SignedText:
-    """A text with what its vendor wants back beside it: a signature, or details of reasoning that hold one."""
+    """A text with the fields that its vendor wants back beside it: a signature, or details of reasoning that hold
+    one."""
 
     text: str
     signature: str | None
     details: tuple[JsonObject, ...] = ()
-
-
-def signs_texts(target: Target) -> bool:
-    """Return whether the deployment may sign the text of a response."""
-    profile, model = target.profile, target.model_names[0].lower()
-    if _OLDER.search(model) or (profile.name == _OPENROUTER and _GEMINI not in model):
-        return False
-    return profile.name == _OPENROUTER or profile.dialect == _GEMINI or _HOOK in profile.hooks
 
 
 def marks_of(message: JsonValue) -> Iterator[str]:
@@ -78,7 +59,7 @@ def texts_of(message: JsonValue) -> Iterator[str]:
 
 
 def key_of_text(text: str, marks: Iterable[str]) -> str:
-    """Return the key of a text; `marks` are the marks of the message that it answers."""
+    """Return the key of a text; `marks` are the marks of the message before it."""
     digest = hashlib.sha256(b"text\0")
     for each in ("".join(text.split()), *marks):
         digest.update(b"\0" + each.encode(errors="surrogatepass"))
@@ -86,7 +67,7 @@ def key_of_text(text: str, marks: Iterable[str]) -> str:
 
 
 def signed_text(text: str, signature: str | None, extras: Extras | None) -> SignedText | None:
-    """Return what to store of a response without calls; `None` if nothing of it signs the text."""
+    """Return the signed text to store of a response without calls; `None` if nothing of it signs the text."""
     details = without_signature((extras or NO_EXTRAS).reasoning_details, signature)
     kept = tuple([each for each in details if is_of_text(each)])
     if not (signature or kept) or not text.strip() or len(text) > MOST_TEXT:
@@ -132,7 +113,8 @@ def _is_signed(message: JsonObject) -> bool:
 
 @dataclass(slots=True, eq=False)
 class _GrowingText:
-    """The text of one choice so far, and what signs it. `called` means that the choice has calls of tools."""
+    """The text of one choice so far, and its signature or details. `called` means that the choice has calls of
+    tools."""
 
     pieces: list[str] = field(default_factory=list)
     signature: str | None = None

@@ -1,16 +1,15 @@
-"""The thinking of turns that called tools: what to keep of an answer, and how it goes back into a client's messages.
-The signatures of other turns are those of their texts (`signed_texts`).
+"""The reasoning of turns that called tools: which part of a response is stored, and how it goes back into a client's
+messages. Other turns have the signatures of their texts (`signed_texts`).
 
-Vendors want the thinking of a turn that called tools back with the calls' results, and most clients do not send it: of
-those of November 2026 LangChain sends nothing, openai-agents 0.24.0 only what models named deepseek thought, Vercel's
-openai-compatible 2.0.91 no signatures. The id of a turn's first call tells which thinking is missing.
+Vendors want the reasoning of a turn that called tools back with the calls' results, and most clients do not send it: in
+November 2026 LangChain sends nothing, openai-agents 0.24.0 only the reasoning of models named deepseek, Vercel's
+openai-compatible 2.0.91 no signatures. The id of a turn's first call identifies the missing reasoning.
 """
 
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 import orjson
@@ -19,35 +18,27 @@ from providers.completion import Choice, Chunk, Extras, StreamEvent, ToolCallDel
 from providers.emulation.collect_stream import Gatherer
 from providers.emulation.join_extras import texts_of_details
 from providers.json_types import JsonObject, JsonValue, nests_deeper
+from providers.models.reasoning_back import wants_signatures, wants_text
 from providers.target import Target
-from proxy.conversations.signed_texts import SignedText, marks_of, signs_texts, unsigned_texts, with_signature
+from proxy.reasoning_memory.signed_texts import SignedText, marks_of, unsigned_texts, with_signature
 
 MOST_BYTES: Final = 512 * 1024
-"""The most that is kept of one turn: 128,000 tokens, which is as much as any model thinks. Of a longer one nothing."""
+"""The most bytes that are stored of one turn: 128,000 tokens, which is as much as any model reasons. Nothing is stored
+of a longer one."""
 
 MAX_DEPTH: Final = 64
-"""Levels of what is kept, as many as a client's whole request may have."""
+"""Levels of stored JSON, as many as a client's whole request may have."""
 
 MOST_TURNS: Final = 256
-"""Turns of a conversation that are looked up, the latest; vendors demand those of the current loop of tools."""
+"""Turns of a conversation that are looked up, the latest; vendors demand the turns of the current loop of tools."""
 
 _PIECE: Final = 16
 """Bytes that a value counts besides its text."""
 
 _LONGEST_ID: Final = 256
-"""Characters of an id that are looked at for what makes it unique."""
+"""Characters of an id that are searched for a random part."""
 
 _RANDOM: Final = re.compile(r"[A-Za-z0-9]{8,}")
-
-# Their thinking has signatures, which they check.
-_SIGNING: Final = frozenset(
-    {"anthropic", "anthropic_vertex", "bedrock", "bedrock_anthropic", "bedrock_invoke", "gemini"}
-)
-_SIGNING_PROFILES: Final = frozenset({"openrouter"})
-
-_WANTS_TEXT: Final = re.compile(r"deepseek|kimi", re.IGNORECASE)
-"""Models that refuse a turn with calls and without `reasoning_content` while they think (DeepSeek V4, Kimi k2-thinking,
-k2.5 and newer): "The `reasoning_content` in the thinking mode must be passed back to the API." """
 
 _OWN = ("reasoning_details", "thinking_blocks", "reasoning_signature")
 _OWN_TEXT = ("reasoning_content", "reasoning")
@@ -56,8 +47,8 @@ _THINKING_PARTS = frozenset({"thinking", "redacted_thinking"})
 
 @dataclass(frozen=True, slots=True)
 class TurnThinking:
-    """What a model thought before it called tools. `details` are OpenRouter's `reasoning_details`, `signature` is that
-    of the turn's text, `calls` the further members of calls by their ids."""
+    """The reasoning of a model before it called tools. `details` are OpenRouter's `reasoning_details`, `signature` is
+    the signature of the turn's text, `calls` are the further fields of calls by their ids."""
 
     details: tuple[JsonObject, ...] = ()
     text: str = ""
@@ -67,39 +58,15 @@ class TurnThinking:
 
 @dataclass(frozen=True, slots=True)
 class MissingTurn:
-    """A message that lacks the thinking known as `key`; `said` is the text of it that the client did send."""
+    """A message that lacks the reasoning stored as `key`; `said` is the text of it that the client did send."""
 
     position: int
     key: str
     said: str
 
 
-def wants_signatures(target: Target) -> bool:
-    """Return whether the deployment signs or encrypts its model's reasoning, and needs it back in that form."""
-    if target.profile.dialect in _SIGNING or target.profile.name in _SIGNING_PROFILES:
-        return True
-    api = target.profile.for_model(*target.model_names).responses
-    return api is not None and api.when not in ("never", "hosted")
-
-
-def wants_text(target: Target) -> bool:
-    """Return whether the deployment's model refuses a turn with calls and without the text of its thinking."""
-    if not _WANTS_TEXT.search(target.model_names[0]):
-        return False
-    return bool(target.profile.for_model(*target.model_names).reasoning_members)
-
-
-@lru_cache(maxsize=1024)
-def wants_thinking_back(target: Target) -> bool:
-    """Return whether any thinking is kept of the deployment's answers, and put back into requests to it.
-
-    Cached, because it is asked for each chat.
-    """
-    return wants_signatures(target) or wants_text(target) or signs_texts(target)
-
-
 def thinking_to_keep(choice: Choice, target: Target) -> TurnThinking | None:
-    """Return what to keep of a choice that `target` answered with; None for one that lacks nothing without it."""
+    """Return the reasoning to store of a choice in a response of `target`; `None` if no later request needs it."""
     if not choice.tool_calls:
         return None
     details = () if choice.extras is None else choice.extras.reasoning_details
@@ -113,7 +80,7 @@ def thinking_to_keep(choice: Choice, target: Target) -> TurnThinking | None:
 
 
 def thinking_of_text(signed: SignedText) -> TurnThinking:
-    """Return what to keep of a turn without calls, whose text is signed."""
+    """Return the reasoning to store of a turn without calls, whose text is signed."""
     return TurnThinking(signed.details, signature=signed.signature)
 
 
@@ -132,13 +99,13 @@ def _key(call_id: str, name: str, marks: Iterable[str]) -> str:
 
 
 def key_of_answer(choice: Choice, marks: Iterable[str]) -> str:
-    """Return the key of a choice with tool calls; `marks` are the marks of the message that it answers."""
+    """Return the key of a choice with tool calls; `marks` are the marks of the message before it."""
     first = choice.tool_calls[0]
     return _key(first.id, first.name, marks)
 
 
 def pack_turn(thinking: TurnThinking) -> bytes | None:
-    """Return what to store of a turn; None for one that is too long, or is no valid JSON."""
+    """Return a turn as stored; `None` if it is too long, or is no valid JSON."""
     body: JsonObject = {"details": list(thinking.details)}
     if _weight([*thinking.details, thinking.text, thinking.signature, dict(thinking.calls or {})]) > 2 * MOST_BYTES:
         return None  # before it is written, which takes time
@@ -156,7 +123,8 @@ def pack_turn(thinking: TurnThinking) -> bytes | None:
 
 
 def unpack_turn(data: bytes) -> TurnThinking | None:
-    """Return a stored turn; None for what `pack_turn` cannot have made, since others may write to a shared store."""
+    """Return a stored turn; `None` for data that `pack_turn` cannot have made, since others may write to a shared
+    store."""
     if len(data) > MOST_BYTES:
         return None
     try:
@@ -177,9 +145,9 @@ def unpack_turn(data: bytes) -> TurnThinking | None:
 
 
 def missing_turns(messages: Sequence[JsonObject]) -> list[MissingTurn]:
-    """Return the messages that call tools and hold no thinking, or only its text: the latest MOST_TURNS, latest first.
+    """Return the messages that call tools and hold no reasoning, or only its text: the latest MOST_TURNS, latest first.
 
-    A client that sends any signature, or thinking parts, is taken at its word.
+    A client that sends any signature, or parts of type `thinking`, is taken at its word.
     """
     found: list[MissingTurn] = []
     for position in range(len(messages) - 1, -1, -1):
@@ -207,9 +175,10 @@ def missing_texts(messages: Sequence[JsonObject]) -> list[MissingTurn]:
 def with_thinking(
     messages: Sequence[JsonObject], missing: Iterable[MissingTurn], kept: Mapping[str, TurnThinking]
 ) -> tuple[JsonObject, ...] | None:
-    """Return the messages with what was `kept` of the `missing` turns, by their keys; None where that changes nothing.
+    """Return the messages with the `kept` reasoning of the `missing` turns, by their keys; `None` if that changes
+    nothing.
 
-    What the client sent stays: where it sent a text of its own making, nothing is put beside it.
+    Fields that the client sent stay: if it sent a text of its own making, nothing is put beside it.
     """
     changed: dict[int, JsonObject] = {}
     for turn in missing:
@@ -263,7 +232,7 @@ class GatheredTurns:
 
 
 def _kept_of(chunk: Chunk) -> Chunk:
-    """Return the members of a chunk that matter here: thinking, and the calls without their arguments."""
+    """Return a chunk with the fields that matter here: reasoning, and the calls without their arguments."""
     details = () if chunk.extras is None else chunk.extras.reasoning_details
     return Chunk(
         finish_reason=chunk.finish_reason,
@@ -277,7 +246,7 @@ def _kept_of(chunk: Chunk) -> Chunk:
 
 
 def _size(chunk: Chunk) -> int:
-    """Return roughly what a chunk adds to what is gathered."""
+    """Return roughly the bytes that a chunk adds to the gathered ones."""
     calls: list[JsonValue] = [[call.id, call.name, dict(call.extra or {})] for call in chunk.tool_calls]
     details: list[JsonValue] = [] if chunk.extras is None else [*chunk.extras.reasoning_details]
     return _weight([chunk.reasoning, chunk.signature, calls, details])
@@ -314,11 +283,11 @@ def _is_unique(call_id: str, name: str) -> bool:
     return any(not (part.isalpha() or part.isdigit()) for part in _RANDOM.findall(rest))
 
 
-def _first_call(call: JsonValue) -> tuple[str, str] | None:
+def _first_call(tool_call: JsonValue) -> tuple[str, str] | None:
     """Return the id and the name of a call in a client's message."""
-    if not isinstance(call, dict) or not isinstance(call_id := call.get("id"), str) or not call_id:
+    if not isinstance(tool_call, dict) or not isinstance(call_id := tool_call.get("id"), str) or not call_id:
         return None
-    called = call.get("custom") if call.get("type") == "custom" else call.get("function")
+    called = tool_call.get("custom") if tool_call.get("type") == "custom" else tool_call.get("function")
     name = called.get("name") if isinstance(called, dict) else None
     return call_id, name if isinstance(name, str) else ""
 
@@ -345,7 +314,7 @@ def _restored(message: JsonObject, thinking: TurnThinking) -> JsonObject:
     return restored
 
 
-def _with_extra(call: JsonValue, extras: Mapping[str, JsonObject]) -> JsonValue:
-    """Return a client's call with the members that it lacks; those of its own stay."""
-    extra = extras.get(str(call.get("id"))) if isinstance(call, dict) else None
-    return {**extra, **call} if isinstance(call, dict) and extra else call
+def _with_extra(tool_call: JsonValue, extras: Mapping[str, JsonObject]) -> JsonValue:
+    """Return a client's call with the fields that it lacks; its own fields stay."""
+    extra = extras.get(str(tool_call.get("id"))) if isinstance(tool_call, dict) else None
+    return {**extra, **tool_call} if isinstance(tool_call, dict) and extra else tool_call

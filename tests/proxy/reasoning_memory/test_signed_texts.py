@@ -1,11 +1,11 @@
-"""Signatures of texts: which are stored, and in which message of a client's next request they stand again."""
+"""Signatures of texts: which are stored, and in which message of the client's next request they are restored."""
 
 from dataclasses import replace
 from functools import partial
 
 from providers.completion import Chunk, Extras, ToolCallDelta, Usage
 from providers.json_types import JsonObject, JsonValue
-from proxy.conversations.signed_texts import (
+from proxy.reasoning_memory.signed_texts import (
     MOST_LOOKED_UP,
     MOST_TEXT,
     GatheredSignatures,
@@ -13,12 +13,10 @@ from proxy.conversations.signed_texts import (
     key_of_text,
     marks_of,
     signed_text,
-    signs_texts,
     texts_of,
     unsigned_texts,
     with_signature,
 )
-from tests.providers.dialects.openai.kit import target
 from tests.support.cpu_growth import excess
 from tests.support.looped import looped
 
@@ -28,25 +26,6 @@ DETAIL: JsonObject = {"type": "reasoning.encrypted", "data": "s", "format": "goo
 OF_CALL: JsonObject = {**DETAIL, "id": "call_1"}
 THOUGHT: JsonObject = {"type": "reasoning.text", "text": "hm", "format": "unknown"}
 EXTRA: JsonObject = {"google": {"thought_signature": "s"}}
-
-
-@looped(
-    ("profile", "model", "signs"),
-    [
-        ("gemini", "house", True),
-        ("gemini", "gemini-3.1-pro-preview", True),
-        ("gemini", "gemini-2.5-flash", False),
-        ("openrouter", "google/gemini-2.5-pro", False),
-        ("vertex", "house", True),
-        ("gemini_compat", "house", True),
-        ("openrouter", "google/gemini-3-pro", True),
-        ("openrouter", "openai/gpt-5", False),
-        ("anthropic", "claude-opus-4-6", False),
-        ("vllm", "gemini-clone", False),
-    ],
-)
-def test_vendors_of_gemini_sign_texts(profile: str, model: str, signs: bool) -> None:
-    assert signs_texts(replace(target(profile), upstream_model=model)) is signs
 
 
 @looped(

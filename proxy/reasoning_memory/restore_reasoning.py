@@ -1,7 +1,6 @@
-"""Keeps the thinking of turns that called tools, and the signatures of texts, and puts them back into requests of
-clients that do not send them.
-
-Only where a deployment of the request's plan wants thinking back; other requests cost nothing.
+"""Stores the reasoning of turns that called tools, and the signatures of texts, and puts them back into requests of
+clients that do not send them. It has a hook only in requests whose plan has a deployment that wants reasoning back;
+other requests cost nothing.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,20 +9,17 @@ from functools import partial
 from typing import Final, Protocol, TypeAlias, TypeVar
 
 from providers.adaptation.unique_calls import may_call
-from providers.completion import Choice, StreamEvent
+from providers.completion import Choice, Completion, StreamEvent
 from providers.json_types import JsonObject
+from providers.models.reasoning_back import signs_texts, wants_reasoning_back
 from providers.target import Target
 from providers.unified_request import ChatPrompt, NativeApi, Operation, UnifiedRequest
-from proxy.conversations.owner_memory import OwnerMemory
-from proxy.conversations.signed_texts import (
-    GatheredSignatures,
-    SignedText,
-    key_of_text,
-    marks_of,
-    signed_text,
-    signs_texts,
-)
-from proxy.gateway.reasoning_of_turns import (
+from proxy.conversations.owner_memory import OwnerMemory, owner_of
+from proxy.dispatch.exchange import Exchange
+from proxy.hooks.request_hook import RequestHook
+from proxy.hooks.team_hooks import TeamHooks
+from proxy.off_loop.request_threads import RequestThreads
+from proxy.reasoning_memory.reasoning_of_turns import (
     GatheredTurns,
     MissingTurn,
     TurnThinking,
@@ -34,20 +30,21 @@ from proxy.gateway.reasoning_of_turns import (
     thinking_of_text,
     thinking_to_keep,
     unpack_turn,
-    wants_thinking_back,
     with_thinking,
 )
-from proxy.routing.resolve_model import Plan
+from proxy.reasoning_memory.signed_texts import GatheredSignatures, SignedText, key_of_text, marks_of, signed_text
+from proxy.request_record import RequestRecord
+from proxy.routing.request_plan import Plan
 from proxy.upstream.gateway_streams import WrappedStream
 from proxy.upstream.vendor_stream import Stream
 
 T = TypeVar("T")
 
 TURN_BYTES: Final = 64 * 1024 * 1024
-"""What all turns together may take in one process."""
+"""Bytes that all turns together may take in one process."""
 
 TURN_SECONDS: Final = 3600.0
-"""How long a turn is kept after it was made or last used; a person may have to approve what a tool does."""
+"""Seconds for which a turn is stored after it was made or last used; a person may have to approve a call of a tool."""
 
 MOST_RESTORED: Final = 2 * 1024 * 1024
 """Bytes that are put into one request, the latest turns first; reading them takes a few ms."""
@@ -83,28 +80,28 @@ def _has_it(request: UnifiedRequest, target: Target) -> bool:
 
 @dataclass(slots=True, eq=False)
 class ReasoningMemory:
-    """The kept turns of this process, and of others where it shares them. While it is `off` nothing is kept."""
+    """The stored turns of this process, and of others if it shares them. While it is `off` nothing is stored."""
 
     entries: OwnerMemory
     off: bool = False
 
-    def concerns(self, planned: Plan, request: UnifiedRequest) -> bool:
-        """Return whether a request is a chat for which a deployment may want thinking back."""
+    def concerns(self, plan: Plan, request: UnifiedRequest) -> bool:
+        """Return whether a request is a chat for which a deployment may want reasoning back."""
         if self.off or request.operation is not Operation.CHAT:
             return False
-        return any(wants_thinking_back(target) and not _has_it(request, target) for target in _targets(planned))
+        return any(wants_reasoning_back(target) and not _has_it(request, target) for target in _targets(plan))
 
     async def recall(
-        self, planned: Plan, request: UnifiedRequest, owner: str, run: Run | None = None
+        self, plan: Plan, request: UnifiedRequest, owner: str, run: Run | None = None
     ) -> tuple[UnifiedRequest, "ReasoningKeeper | None"]:
-        """Return the request with the thinking that its client left out, as far as it is known, and the keeper of the
-        response's thinking. The conversation is read by `run`, if it is given."""
-        if not isinstance(request.prompt, ChatPrompt) or not self.concerns(planned, request):
+        """Return the request with the reasoning that its client left out, as far as it is known, and the keeper of the
+        response's reasoning. The conversation is read by `run`, if it is given."""
+        if not isinstance(request.prompt, ChatPrompt) or not self.concerns(plan, request):
             return request, None
         messages = request.prompt.messages
         run = _at_once if run is None else run
         # A cached response is the same for each client, and is looked up without the conversation's signatures.
-        signed = planned.cache is None and any(map(signs_texts, _targets(planned)))
+        signed = plan.cache is None and any(map(signs_texts, _targets(plan)))
         readers: list[Reader] = []
         if self.entries.may_know_any(owner):
             readers = [missing_turns, missing_texts] if signed else [missing_turns]
@@ -124,7 +121,7 @@ class ReasoningMemory:
 
 @dataclass(slots=True, eq=False)
 class ReasoningKeeper:
-    """Stores the thinking of the response to one request; `marks` are the marks of the client's last message, `called`
+    """Stores the reasoning of the response to one request; `marks` are the marks of the client's last message, `called`
     means that the response may call tools."""
 
     _memory: ReasoningMemory
@@ -133,7 +130,7 @@ class ReasoningKeeper:
     _called: bool
 
     def packed(self, target: Target, choices: Iterable[Choice]) -> dict[str, bytes]:
-        """Return the thinking of the choices with tool calls in a response of `target`, packed, by key."""
+        """Return the reasoning of the choices with tool calls in a response of `target`, packed, by key."""
         packed: dict[str, bytes] = {}
         for choice in choices:
             if not choice.tool_calls and signs_texts(target):
@@ -154,23 +151,23 @@ class ReasoningKeeper:
             self._memory.entries.put(self._owner, packed)
 
     def keep(self, target: Target, choices: Iterable[Choice]) -> None:
-        """Keep the thinking of choices that called tools, which `target` answered with."""
+        """Store the reasoning of choices that called tools, in a response of `target`."""
         self.put(self.packed(target, choices))
 
     def keep_text(self, signed: SignedText) -> None:
-        """Keep the signature of a text."""
+        """Store the signature of a text."""
         self.put(self._packed_text(signed))
 
     def watched(self, target: Target, stream: Stream) -> Stream:
-        """Return the stream, whose choices are kept as they end, before the client learns of it."""
+        """Return the stream with the reasoning of its choices stored as they end, before the client gets their ends."""
         if signs_texts(target):
             stream = SignedStream(stream, self)
-        return WatchedStream(stream, target, self) if self._called and wants_thinking_back(target) else stream
+        return WatchedStream(stream, target, self) if self._called and wants_reasoning_back(target) else stream
 
 
 @dataclass(slots=True, eq=False)
 class WatchedStream(WrappedStream):
-    """A stream whose turns are kept. See `proxy.upstream.vendor_stream.Stream`."""
+    """A stream whose turns are stored as they end."""
 
     _target: Target
     _keeper: ReasoningKeeper
@@ -186,7 +183,7 @@ class WatchedStream(WrappedStream):
 
 @dataclass(slots=True, eq=False)
 class SignedStream(WrappedStream):
-    """A stream whose signatures of texts are kept. See `proxy.upstream.vendor_stream.Stream`."""
+    """A stream whose signatures of texts are stored as they end."""
 
     _keeper: ReasoningKeeper
     _texts: GatheredSignatures = field(default_factory=GatheredSignatures)
@@ -199,6 +196,57 @@ class SignedStream(WrappedStream):
             yield event
 
 
+class ReasoningHook(RequestHook):
+    """The part of the memory in one request: restores its reasoning, and stores the reasoning of its response."""
+
+    __slots__ = ("_keeper", "_memory", "_plan", "_threads")
+
+    def __init__(self, memory: ReasoningMemory, threads: RequestThreads, plan: Plan) -> None:
+        self._memory = memory
+        self._threads = threads
+        self._plan = plan
+        self._keeper: ReasoningKeeper | None = None
+
+    def admitted(self, record: RequestRecord, request: UnifiedRequest, *, heavy: bool) -> Awaitable[UnifiedRequest]:
+        """Restore the reasoning that the client left out, as far as it is known."""
+        return self._restored(record, request, heavy=heavy)
+
+    async def _restored(self, record: RequestRecord, request: UnifiedRequest, *, heavy: bool) -> UnifiedRequest:
+        run = partial(self._threads.run, record.owner) if heavy else None
+        request, self._keeper = await self._memory.recall(self._plan, request, owner_of(record), run)
+        record.private = record.private or self._keeper is not None
+        return request
+
+    def answered(
+        self, record: RequestRecord, completion: Completion, target: Target, *, long: bool
+    ) -> Awaitable[None] | None:
+        """Store the reasoning of a response, a long one in a thread."""
+        keeper = self._keeper
+        if keeper is None:
+            return None
+        if long:
+            return self._stored(keeper, record.owner, partial(keeper.packed, target, completion.choices))
+        keeper.keep(target, completion.choices)
+        return None
+
+    async def _stored(self, keeper: ReasoningKeeper, owner: str, pack: Callable[[], dict[str, bytes]]) -> None:
+        keeper.put(await self._threads.run(owner, pack))
+
+    def streamed(self, record: RequestRecord, stream: Stream, target: Target) -> Stream:
+        """Store the reasoning of a stream as its choices end."""
+        return stream if self._keeper is None else self._keeper.watched(target, stream)
+
+
+def attach_reasoning(hooks: TeamHooks, memory: ReasoningMemory, threads: RequestThreads) -> None:
+    """Restore and store reasoning by `memory` for requests whose plan has a deployment that wants it back."""
+
+    def hook_of(exchange: Exchange[UnifiedRequest], headers: Mapping[str, str]) -> ReasoningHook | None:
+        plan = exchange.plan
+        return ReasoningHook(memory, threads, plan) if memory.concerns(plan, exchange.request) else None
+
+    hooks.attach_to_plans("reasoning", hook_of)
+
+
 async def _at_once(work: Callable[[], T]) -> T:
     return work()
 
@@ -206,15 +254,15 @@ async def _at_once(work: Callable[[], T]) -> T:
 Reader: TypeAlias = Callable[[Sequence[JsonObject]], list[MissingTurn]]
 
 
-def _targets(planned: Plan) -> Iterator[Target]:
-    """Yield the deployments that may answer a request."""
-    yield from planned.targets
-    for others in (planned.fallbacks or {}).values():
+def _targets(plan: Plan) -> Iterator[Target]:
+    """Yield the deployments that may respond to a request."""
+    yield from plan.targets
+    for others in (plan.fallbacks or {}).values():
         yield from others
 
 
 def _read(messages: Sequence[JsonObject], readers: Iterable[Reader]) -> tuple[list[MissingTurn], tuple[str, ...]]:
-    """Return the turns that lack their thinking, and the marks of the last message."""
+    """Return the turns that lack their reasoning, and the marks of the last message."""
     missing = [turn for read in readers for turn in read(messages)]
     return missing, tuple(marks_of(messages[-1])) if messages else ()
 

@@ -1,4 +1,4 @@
-"""Thinking that the gateway keeps and puts back: for whom, how much, and what it costs others."""
+"""Reasoning that the gateway stores and restores: its owner, its bounds, and its cost for other clients."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -14,9 +14,9 @@ from providers.target import Target
 from providers.unified_request import ChatPrompt, NativeApi, NativeRequest, Operation, TextPrompt, UnifiedRequest
 from proxy.conversations.owner_memory import OtherProcesses, OwnerMemory
 from proxy.conversations.stored_entries import StoredEntries
-from proxy.gateway import restore_reasoning
-from proxy.gateway.reasoning_of_turns import MissingTurn, TurnThinking, missing_turns, pack_turn
-from proxy.gateway.restore_reasoning import (
+from proxy.reasoning_memory import restore_reasoning
+from proxy.reasoning_memory.reasoning_of_turns import MissingTurn, TurnThinking, missing_turns, pack_turn
+from proxy.reasoning_memory.restore_reasoning import (
     MOST_RESTORED,
     TURN_BYTES,
     TURN_SECONDS,
@@ -24,7 +24,7 @@ from proxy.gateway.restore_reasoning import (
     ReasoningMemory,
     WatchedStream,
 )
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.upstream.gateway_streams import LocalStream
 from tests.conformance.vendor_rules import DeepSeek, listed, thought
 from tests.providers.dialects.openai.kit import target
@@ -66,7 +66,7 @@ def memory(others: OtherProcesses | None = None) -> ReasoningMemory:
 async def sent(
     turns: ReasoningMemory, *messages: JsonObject, owner: str = "a", to: Target = CLAUDE
 ) -> Sequence[JsonObject]:
-    """The messages that go on."""
+    """Return the messages that are passed on."""
     request, _ = await turns.recall(plan(to), chat(*messages), owner)
     assert isinstance(request.prompt, ChatPrompt)
     return request.prompt.messages
@@ -184,7 +184,7 @@ def test_a_conversation_of_as_many_turns_as_may_be_is_searched_at_once() -> None
 
 @dataclass(slots=True)
 class Others:
-    """Another process's turns."""
+    """The stored turns of another process."""
 
     data: dict[tuple[str, str], bytes] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
@@ -304,13 +304,13 @@ async def test_thinking_as_long_as_a_megabyte_is_relayed_and_not_kept(served: tu
     answer: JsonObject = {"id": "a", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
     made.vendor.default = json_answer(200, answer)
     assert await ask(made, "a", USER) == 200
-    assert len(made.gateway.turns.entries.kept) == 0
+    assert len(made.features.reasoning.entries.kept) == 0
 
 
 async def test_a_flood_of_turns_leaves_a_light_request_its_own_and_drops_few_each(served: tuple[Rig, DeepSeek]) -> None:
     made, vendor = served
     assert await ask(made, "b", USER) == 200
-    turns = made.gateway.turns
+    turns = made.features.reasoning
     kept = turns.entries.kept
     data = not_none(pack_turn(TurnThinking(text="x" * 500_000)))
     dropped = []

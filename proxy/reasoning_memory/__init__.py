@@ -1,0 +1,1 @@
+"""The reasoning of earlier turns, which vendors want back and most clients do not send."""
