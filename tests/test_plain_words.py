@@ -1,4 +1,4 @@
-"""The wording of the project: habits that make a sentence hard to read may only become fewer."""
+"""The wording of the project: the number of habits that make a sentence hard to read may only fall."""
 
 from collections.abc import Mapping
 from typing import Final
