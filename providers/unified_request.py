@@ -185,7 +185,7 @@ class TranslationLosses:
 
     `binding` maps a field that no other API supports to its description, which is the subject of a sentence. `left_out`
     names fields that promise nothing about the response. `instead` maps a param to the params that may replace it, with
-    nearly the same meaning. If there are none, the param may be dropped. `native_left_out` names fields that are
+    nearly the same meaning. If these are empty, the param may be dropped. `native_left_out` names fields that are
     removed from the client's own body if it is sent. `display` is how reasoning is to be shown. `unsaid` names params
     whose value the client left to the model, so that the translation chose a general one.
     """

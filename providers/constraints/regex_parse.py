@@ -35,8 +35,8 @@ class MalformedPattern(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Chars:
-    """One character. `ranges` holds the characters that every dialect includes, so those of `\\d`, `\\w` and `\\s` are
-    all ASCII. `more` holds the characters that only some dialects include."""
+    """One character. `ranges` holds the characters that every dialect includes, which are only ASCII for `\\d`, `\\w`
+    and `\\s`. `more` holds the characters that only some dialects include."""
 
     ranges: Ranges
     more: Ranges = ()
@@ -206,7 +206,7 @@ _SET_OPERATORS = ("&&", "--", "~~")
 
 
 _Brackets = dict[tuple[bool, frozenset[Chars]], Chars]
-"""A cache of merged brackets. Its key tells whether a bracket is negated, and has the members of the bracket. Merging
+"""A cache of merged brackets. Its key has the negation of a bracket and its distinct characters and classes. Merging
 hundreds of ranges for each `[^\\Da]` of a long pattern would take longer than all the rest."""
 
 

@@ -24,8 +24,8 @@ from tests.trust.pytest_results import cases_of, run, selected
 
 
 def every_figure() -> Iterator[Figure]:
-    """Yield all measured figures, and those of `UNHELD` whose number has no measured figure, so that the board shows
-    the gap."""
+    """Yield all measured figures. Then yield each figure of `UNHELD` whose number no measured figure has, so that the
+    board shows the gap."""
     found = (*FIGURES, *LOAD_FIGURES)
     yield from found
     numbers = {figure.number for figure in found}

@@ -16,7 +16,7 @@ class Translation:
     `chat` holds its fields in OpenAI's chat shape; `system` and `turns` are the messages of its conversation. `binding`
     maps a field that only Anthropic's own API supports to its description in an error message. `left_out` names dropped
     fields that have no effect on the response. `native_left_out` names the fields that go to no vendor. `instead` maps
-    a field to the fields that may replace it. If there are none, the field may be dropped. `display` is the requested
+    a field to the fields that may replace it. If they are empty, the field may be dropped. `display` is the requested
     display of reasoning. `unsaid` names fields whose value the client left to the model, so that the translation chose
     a general one. `instructs_later` is true if there are instructions within the conversation, which not every vendor
     accepts. `lacks_address` is true if the address of an image is empty.

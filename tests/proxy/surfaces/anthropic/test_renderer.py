@@ -360,7 +360,7 @@ PIECES = {
 def test_a_piece_costs_at_most_two_fifths_more_calls_than_that_of_a_chat(first: Chunk, piece: Chunk) -> None:
     chat = begun(OPENAI.renderer(converse(stream=True), FACTS), first)
     ours = begun(renderer(), first)
-    # CPython up to 3.11 counts a comprehension as a call. The chat renderer has one for each piece of arguments.
+    # CPython up to 3.11 counts a comprehension as a call. The chat renderer has one for each chunk of arguments.
     assert calls_for(lambda: ours.chunk(piece)) <= 1.4 * calls_for(lambda: chat.chunk(piece))
 
 
