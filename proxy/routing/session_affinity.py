@@ -17,15 +17,17 @@ from typing import Final
 from providers.frozen_record import frozen
 
 ALWAYS_ALLOWED: Final = 4
-"""Requests in flight up to which no member is skipped: with few requests the shares mean nothing."""
+"""A member with at most this many requests in flight is never skipped, because with few requests the shares mean
+nothing."""
 
 _WORD: Final = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MemberGroup:
-    """The members of the model or route `label` by position: their names, their weights, and the ones out of service
-    (`away`). If weights do not matter under the policy, each is 1. A member that gets no requests has 0."""
+    """The members of the model or route `label`: their names, their weights, and the positions of the members out of
+    service (`away`). If weights do not matter under the policy, each weight is 1. A member that gets no requests has
+    the weight 0."""
 
     label: str
     names: tuple[str, ...]
@@ -90,5 +92,5 @@ def within_load(
 
 @lru_cache(maxsize=4096)
 def seed(name: str) -> int:
-    """Return the number of a member, which is the same in every process."""
+    """Return the number of a member for its scores. It is the same in every process."""
     return int.from_bytes(sha256(name.encode()).digest()[:8], "big")
