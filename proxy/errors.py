@@ -348,7 +348,7 @@ _OVERLOAD_MESSAGES: Mapping[OverloadReason, str] = {
 
 
 def overloaded(reason: OverloadReason, retry_after: int = 1) -> GatewayError:
-    """Return the error of an overloaded gateway. SDKs may retry after `retry_after` seconds: nothing forbids it."""
+    """Return the error of an overloaded gateway, without `x-should-retry: false`, because SDKs may retry."""
     verdict = VERDICTS[FailureKind.BUSY]
     headers = {"retry-after": str(retry_after)}
     message = f"{_OVERLOAD_MESSAGES[reason]} Try again shortly."

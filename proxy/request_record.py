@@ -191,8 +191,8 @@ class RequestRecord:
     """One request of a client, including all its attempts. Times are seconds.
 
     The labels `team`, `surface` and `model` only hold names of the configuration. For the log, `asked` is the client's
-    model string and `key` is the configuration's name for the key. `key_label` identifies the key in the ledger and in
-    limits, even if the key has no name. `user` is the end user that the client names. `tags` are the team's tags in the
+    model string and `key` the configured name of the key. `key_label` identifies the key in the ledger and in limits,
+    even if the key has no name. `user` is the end user that the client names. `tags` are the team's tags in the
     configuration with which the request began. `called` is the client-visible name of the deployment called last
     (`None` before the first call), and `price` is that deployment's price (`None` if unknown). `routed` is the model
     name to which the team's spent budget sent the request. `placed` is set if the name has affinity; `session` is the
@@ -323,12 +323,12 @@ class RequestRecord:
 
     @property
     def unpriced(self) -> tuple[str, ...]:
-        """The kinds of usage without a known price, with the names of `providers.pricing.unpriced`."""
+        """The kinds of usage without a known price, by the names of `providers.pricing.unpriced`."""
         return unpriced(self.price, self.counted) if self.lacking is None else self.lacking
 
     def settle(self) -> float | None:
-        """Compute the cost of the finished request, and the part of its usage that has no price, once for all
-        observers. Return the cost."""
+        """Compute and return the cost of the finished request, and compute its part without a price, for all
+        observers."""
         usage = self.counted
         if usage is not None:
             self.lacking, self.paid = self.unpriced, (usage, self.cost)
@@ -341,8 +341,7 @@ class RequestRecord:
 
     @property
     def passed_on(self) -> Mapping[str, str]:
-        """The vendor's headers that the client receives: whether to retry, and limits unless the gateway reports its
-        own."""
+        """The vendor's headers for the client: whether to retry, and limits unless the gateway reports its own."""
         passed = self.passed
         if not passed:
             return {}
@@ -367,7 +366,7 @@ class RequestRecord:
             self.note_stall(seconds)
 
     def note_stall(self, seconds: float) -> None:
-        """Note that the vendor sent nothing for longer than STALL. Silence before the first content is not noted."""
+        """Note a silence of the vendor that was longer than STALL. Silence before the first content is not noted."""
         if self.first_content is not None:
             waits = self.waits()
             waits.stalls += 1

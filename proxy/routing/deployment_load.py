@@ -64,7 +64,8 @@ class LiveLoad:
 
 
 class Idle:
-    """No load: no requests in flight, no known latency, and 0 for every counter and random number."""
+    """The load of an idle gateway: no requests in flight, no known latency, and 0 for every counter and random
+    number."""
 
     __slots__ = ()
 

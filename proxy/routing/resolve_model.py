@@ -60,7 +60,7 @@ value is only the resolved name."""
 def plan_for(snapshot: Snapshot, team: Team, name: str, surface: str, load: Load) -> Plan:
     """Resolve `name` for the team to deployments in service.
 
-    Raises GatewayError as `whole_plan` does, and 503 if none of the deployments is in service.
+    Raises GatewayError as `whole_plan` does, and with status 503 if no deployment is in service.
     """
     cached = snapshot.cached_names.get((team, name, surface))
     whole = cached if isinstance(cached, Plan) else whole_plan(snapshot, team, name, surface, load)
@@ -92,7 +92,7 @@ def whole_plan(snapshot: Snapshot, team: Team, name: str, surface: str, load: Lo
 
 
 def _resolve(snapshot: Snapshot, team: Team, name: str, surface: str) -> _ResolvedName:
-    """Return the resolution of a name. Raises as `whole_plan` does."""
+    """Return the resolution of a name. Raises the errors of `whole_plan`."""
     route = team.routes.get(name)
     if route is not None:
         return _ResolvedName(name, route, (Step("team route", route.name),))

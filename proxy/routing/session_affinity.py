@@ -1,7 +1,8 @@
 """The choice of a group's member for a conversation: weighted rendezvous hashing with bounded load. It does no I/O.
 
-Each member gets a score from the conversation's number and its own name, and the greatest wins. Nothing is stored, all
-processes agree, and shares follow the weights. A member that is lost moves only its own conversations.
+Each member gets a score from the conversation's number and the member's name, and the member with the greatest score is
+chosen. Nothing is stored, all processes choose the same member, and the shares of conversations follow the weights. If
+a member is lost, only its own conversations move.
 
 Sources: Thaler, Ravishankar, "Using Name-Based Mappings to Increase Hit Rates", 1998; the score -w / ln(u) for weights
 is Wang and Ravishankar's (CARP); Mirrokni, Thorup, Zadimoghaddam, "Consistent Hashing with Bounded Loads", 2017.

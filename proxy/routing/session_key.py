@@ -20,7 +20,7 @@ PROMPT: Final = "prompt"
 """The name for a digest of the conversation's beginning."""
 
 CONTINUED: Final = "previous_response_id"
-"""The name of the key for a request that continues a stored response: it has the conversation of that response."""
+"""The source of the conversation of a request that continues a stored response: that response."""
 
 LONGEST_ID: Final = 1024
 """The most characters of an id that are hashed, taken from its two ends. Otherwise an id could be as long as the head

@@ -179,7 +179,7 @@ class Snapshot:
     cached_names: "CachedNames" = field(default_factory=dict, repr=False)
 
     def targets(self) -> Iterator[Target]:
-        """Yield every configured deployment, including the ones of `vendor/*`."""
+        """Yield every configured deployment, including the deployments of `vendor/*`."""
         for model in (*self.models.values(), *self.wildcards.values()):
             yield from model.targets
 

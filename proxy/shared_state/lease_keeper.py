@@ -36,13 +36,14 @@ RESTING, LIVE, DROPPED = 0, 1, 2
 class LeaseKeeper(Protocol):
     """The registry of leases, as a lease sees it.
 
-    - `alone`: whether the process counts alone. `lost_at` is since when, `back_at` since when it counts with others
-      again.
+    - `alone`: whether the process counts alone. `lost_at` is the time since which it counts alone, and `back_at` the
+      time since which it counts with others again.
     - `rejoining`: whether the others may not have reported yet the units that they used alone.
-    - `all_reported_since`: since when all others have reported the units that they hold.
+    - `all_reported_since`: the time since which all others have reported the units that they hold.
     - `has_answered`: whether the coordinator has ever replied.
-    - `other_gateways`: whether processes of other gateways may share, which only a reply can tell.
-    - `expected`: the number of processes that share. `guessed` is whether neither a reply nor a file has given it.
+    - `other_gateways`: whether processes of other gateways may share the limits, which only a reply can show.
+    - `expected`: the number of processes that share. `guessed` is true if neither a reply nor a file has given this
+      number.
     - `rounds`: the number of exchanges so far.
     - `mark_due` exchanges a lease in the next round, `wake` at once. `watch` checks it regularly.
     """

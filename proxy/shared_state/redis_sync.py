@@ -1,8 +1,8 @@
 """The link to Redis, by which processes share the cooldowns that vendors request, within about a second.
 
-No request waits for it. Without it, each process learns cooldowns by itself.
+No request waits for the link. Without the link, each process learns cooldowns by itself.
 
-Source: redis-py 8.1.0. Replies are checked like data that any writer may have changed.
+Source: redis-py 8.1.0. Replies are checked like untrusted data, because any client of the Redis may have changed them.
 """
 
 import asyncio
@@ -104,7 +104,7 @@ class SharedState:
 
     async def run_script(self, sha: str, script: str, keys: Sequence[str], words: Sequence[str]) -> object:
         """Run a script by its SHA-1, or send its text if Redis does not know it: some proxies forbid loading scripts.
-        Raises ConnectionError as `command` does."""
+        Raises the ConnectionError of `command`."""
         send = self._redis.execute_command
         try:
             try:

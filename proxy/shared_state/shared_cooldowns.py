@@ -88,7 +88,7 @@ class SharedCooldowns:
             self.publish(name, kind, seconds)
 
     def outgoing(self) -> Mapping[Topic, int]:
-        """Return the cooldowns to send now with their remaining milliseconds, including the ones whose sending
+        """Return the cooldowns to send now with their remaining milliseconds, including the cooldowns whose sending
         failed."""
         now = self.clock()
         self._saying = {topic: until for topic, until in {**self._saying, **self._unsaid}.items() if until > now}

@@ -65,8 +65,8 @@ end
 for i = 1, 3 do redis.call('PEXPIRE', KEYS[i], ARGV[1]) end
 return 1
 """
-"""Adds entries of an owner, and drops old ones and those beyond the size limit. The script's keys are a hash of the
-entries, their times, and their total size. An entry without data stands for a deleted one."""
+"""Adds entries of an owner, and drops old entries and the oldest entries beyond the size limit. The script's keys are a
+hash of the entries, their times, and their total size. An entry without data stands for a deleted one."""
 
 GET: Final = f"""\
 {_TIME}\

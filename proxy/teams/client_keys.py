@@ -95,7 +95,7 @@ def identify(snapshot: Snapshot, headers: MultiMapping[str], order: Sequence[str
 
 
 def key_of(snapshot: Snapshot, digest: str | None, now: float) -> Key:
-    """Return the key with a digest, in a configuration with teams. Raises as `identify` does."""
+    """Return the key with a digest, in a configuration with teams. Raises the errors of `identify`."""
     if digest is None:
         raise missing_key()
     # The time of this lookup can only reveal digests, which no client can choose.

@@ -1,9 +1,9 @@
 """The responses to requests beyond a limit or a budget, and the headers about limits.
 
-Names, units and order are those of OpenAI's API: whole numbers, and Go's durations until the whole limit is available
-again (page "Rate limits" of OpenAI's platform, and responses that users published; November 2026). OpenAI's SDKs wait
-exactly as long as `retry-after-ms` requests. Clients with the same wait would all return at the same time, so each
-refusal has a different wait.
+Names, units and order are the same as in OpenAI's API: whole numbers, and Go's durations until the whole limit is
+available again (page "Rate limits" of OpenAI's platform, and responses that users published; November 2026). OpenAI's
+SDKs wait exactly as long as `retry-after-ms` requests. Clients with the same wait would all return at the same time, so
+each refusal has a different wait.
 """
 
 from collections.abc import Callable

@@ -37,8 +37,8 @@ class NullSink:
 def unbuffered(stream: TextIO | None) -> ByteSink:
     """Return the file below a standard stream; `stream` is `None` if the program was started with it closed.
 
-    The buffer of a stream keeps data that could not be written. A blocked write holds the lock of the buffer, without
-    which the interpreter cannot end.
+    The buffer of a stream retains data that could not be written. A blocked write holds the lock of the buffer, and the
+    interpreter needs this lock to end.
     """
     if stream is None:
         return NullSink()

@@ -72,7 +72,7 @@ class OtlpExporter:
         self._sent_metrics = time.monotonic()
 
     def export(self, requests: Sequence[FinishedRequest]) -> str | None:
-        """Send the spans of requests; return why they were not accepted, `None` if they were."""
+        """Send the spans of requests. Return the reason why they were not accepted; `None` if they were accepted."""
         spans: list[bytes] = []
         for number, request in enumerate(requests, 1):
             spans += map(span_bytes, spans_of(request, self._deployments))
@@ -85,7 +85,7 @@ class OtlpExporter:
         return self._metrics is not None and time.monotonic() - self._sent_metrics >= METRICS_EVERY
 
     def export_metrics(self) -> str | None:
-        """Send the metrics; return why they were not accepted, `None` if they were."""
+        """Send the metrics. Return the reason why they were not accepted; `None` if they were accepted."""
         self._sent_metrics = time.monotonic()
         if self._metrics is None:
             return None
@@ -93,7 +93,7 @@ class OtlpExporter:
         return self._link.post("/v1/metrics", data.SerializeToString())
 
     def stop_repeating(self) -> None:
-        """Repeat nothing from now on."""
+        """Repeat no failed export from now on."""
         self._link.stop_repeating()
 
     def close(self) -> str | None:

@@ -116,8 +116,8 @@ class UpstreamCaller:
         deadlines: Deadlines,
         answer: float | None,
     ) -> Completion:
-        """Return the response of several calls. Each has its own limits, since one call may be silent while another is
-        read."""
+        """Return the response of several calls. Each call has its own limits, because one call may be silent while
+        another is read."""
         if not prepared.calls:
             return PostProcessor(finishing).whole(echo_only(prepared.request))
         reported_usages: list[Usage] = []
@@ -128,7 +128,8 @@ class UpstreamCaller:
                 make = partial(self._read, record, own, answer)
                 if call.sent.stream:
                     make = partial(self._gather, record, own, answer, finishing)
-                # The usage is estimated for each call, since candidates that are not chosen and repeated prompts count.
+                # The usage is estimated for each call, because candidates that are not chosen and repeated prompts
+                # count too.
                 completion = estimated(call, await self._calls.make(call, record, make))
             if completion.usage is not None:
                 reported_usages.append(completion.usage)

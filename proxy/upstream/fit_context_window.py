@@ -176,7 +176,7 @@ class Fitting:
                 while (question := await self._done(call, record, counting.next)) is not None:
                     asked = replace(sent, method=question.method, url=question.url, body=question.body, stream=False)
                     answered = await self._answer(replace(call, sent=asked), record)
-                    # The limit allows for the response to a long prompt, which may list every token.
+                    # This is processed like the prompt, because the response may list every token of a long prompt.
                     await self._done(call, record, partial(counting.answer, *answered))
         except (TimeoutError, UpstreamError) as error:
             if WINDOW in call.request.injected:

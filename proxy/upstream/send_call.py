@@ -138,7 +138,7 @@ class CallSender:
         self, sent: UpstreamRequest, record: RequestRecord, repeats: Repeats, *, generates: bool = True
     ) -> Coroutine[object, object, UpstreamResponse]:
         """Send a call and return its response, whatever its status. A call that `generates` is stored as the attempt's
-        call. Raises as Transport.open does."""
+        call. Raises the errors of Transport.open."""
         if generates and record.attempts:
             record.attempts[-1].sent = sent
         transport = self._mock if sent.url.startswith(SCHEME) else self._http

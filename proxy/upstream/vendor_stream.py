@@ -305,7 +305,7 @@ class PartsStream(ABC):
 
     @abstractmethod
     def each(self, hand: HandOn, hand_run: HandRunOn, shorten: Shorten | None = None) -> Awaitable[None]:
-        """Do as `hand_each` describes."""
+        """Implement `hand_each` for this stream."""
 
 
 def first_parts(stream: Stream) -> Parts:

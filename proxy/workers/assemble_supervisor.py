@@ -35,10 +35,10 @@ from proxy.workers.worker_main import WorkerSettings
 from proxy.workers.worker_template import WorkerTemplate, start_program
 
 STOP_TIMEOUT: Final = 2.0
-"""Seconds for workers to end at once, before they are killed."""
+"""The most seconds for workers to end on request. After that they are killed."""
 
 DRAIN_SLACK: Final = 10.0
-"""Seconds beyond the configured time of a drain, for a busy machine."""
+"""Seconds that are added to the configured time of a drain, because a busy machine is slow."""
 
 
 class SeveralProcesses:
@@ -71,7 +71,7 @@ class SeveralProcesses:
         return GatewayView(live.snapshot, replace(status, ready=self.ready), ledger, live.since, live.now(), workers)
 
     async def limits(self, team: str | None) -> dict[str, object]:
-        """Return the remaining amounts of the limits, of all or of a team."""
+        """Return the remaining amounts of all limits, or of the limits of a team."""
         statuses = await self._workers.statuses(team)
         return limit_facts(self._live.snapshot, combined(status for _, status in statuses), team, time.time())
 
@@ -84,8 +84,8 @@ class SeveralProcesses:
 
     @asynccontextmanager
     async def loading(self, form: str, starter: loader_process.Starter) -> AsyncIterator[None]:
-        """Load the workers' journals during the block, and the rest of them at its end. `starter` starts the process
-        that loads, which has a log of this form."""
+        """Load the workers' journals into the ledger during the block, and the rest of the journals at its end.
+        `starter` starts the loading process, whose log has the given form."""
         if self._ledger is not None:
             self._metrics.watch_families(ledger_families(self._loads))
         async with loader_process.loading(self._ledger, self._loads, form, starter):
@@ -104,7 +104,8 @@ async def reserved(host: str, port: int) -> AsyncIterator[asyncio.Server]:
     """Reserve a port for the block without listening on it, so that no other program takes it while workers start and
     end. Raises OSError if it is taken."""
     loop = asyncio.get_running_loop()
-    # A port that can be shared is also shared with another gateway, so it must first be free without sharing.
+    # A port that is bound with sharing could also be shared with another gateway. So the port is first bound without
+    # sharing, to check that it is free.
     exclusive = await loop.create_server(asyncio.Protocol, host, port, start_serving=False)
     found = exclusive.sockets[0].getsockname()[1]
     exclusive.close()
@@ -153,7 +154,7 @@ async def supervise(
         reloader = Reloader(source, table, metrics, use_table)
         status = SeveralProcesses(live, metrics, workers, settings_of(table.loaded))
         admin_url = await stack.enter_async_context(admin_listener(status, reloader, listen, server.admin))
-        # This block ends last, after the workers have closed their journals.
+        # This block is the outermost, so that it ends after the workers have closed their journals.
         start_loader = loader_process.start_program if template is None else template.start_loader
         await stack.enter_async_context(status.loading(server.log.form, start_loader))
         shutdown = Shutdown()

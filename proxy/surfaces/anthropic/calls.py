@@ -1,9 +1,9 @@
 """Calls of tools as blocks of the Messages API, non-streaming and streamed.
 
 Blocks never overlap. If a vendor streams several calls in parallel, the first is sent as it arrives, and the others are
-held back until the response ends. Arguments are sent only as `input_json_delta`: a client runs a tool with `{}` if the
-block begins with its input. If the token limit cut off the arguments, a non-streaming response leaves out the call, and
-a stream leaves the arguments unfinished, as Anthropic does.
+held back until the response ends. Arguments are sent only as `input_json_delta`: if the block already begins with an
+input, a client runs the tool with `{}`. If the token limit cut off the arguments, a non-streaming response leaves out
+the call, and a stream leaves the arguments unfinished, as Anthropic does.
 
 Other arguments that are not a JSON object, as weak models write them, become the value of a single argument
 `arguments`, so that the client's tool refuses them and the model tries again. In a stream this is done only if the

@@ -35,7 +35,8 @@ _FULL_READER_FIELDS: Final = frozenset(
 class CommonInput:
     """The items of an input, each with its type, and `native`, the list of them in OpenAI's form.
 
-    `plain` and `without_parts` are as in ChatPrompt. `reasons` is true if at least one item is reasoning.
+    `plain` and `without_parts` have the same meaning as in ChatPrompt. `reasons` is true if at least one item is
+    reasoning.
     """
 
     items: tuple[JsonObject, ...]

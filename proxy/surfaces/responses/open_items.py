@@ -1,6 +1,6 @@
-"""Items of a response while they are written: their events, and the final item.
+"""The items of a response while they are written: their events, and the final items.
 
-An item stores its chunks until it is closed, because the last events of a response repeat them as a whole.
+An item stores its chunks until it is closed, because the last events of a response repeat the whole item.
 
 Sources: OpenAI OpenAPI 2.3.0 `OutputItem`, `ResponseStreamEvent`; openai 3.54.0 `types/responses` and its accumulator,
 which needs an `added` event for each item and part; Codex CLI 0.169.0, which reads only `output_item.done`; November

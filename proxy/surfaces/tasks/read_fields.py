@@ -1,7 +1,7 @@
-"""Reads the body of a task's request field by field. All problems are collected before it is refused.
+"""Reads the body of a task's request field by field. All problems are collected before the request is refused.
 
-Null means absent, as voyageai 0.5.0 sends it, and so does a value that has no effect in a chat. A field may have the
-name that another vendor's clients use.
+A null field counts as absent, because voyageai 0.5.0 sends null, and so does a field whose value has no effect in a
+chat. A field may have the name that another vendor's clients use.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ from proxy.surfaces.request.rule_kinds import Check, Invalid, boolean, string
 T = TypeVar("T")
 
 MAX_TASK_ELEMENTS = 400_000
-"""JSON elements of a body: 2,048 inputs may have 300,000 token ids (OpenAPI 2.3.0 "Create embeddings")."""
+"""The most JSON elements of a body: 2,048 inputs may have 300,000 token ids (OpenAPI 2.3.0 "Create embeddings")."""
 
 
 def truncation(value: JsonValue) -> Truncate:
@@ -54,8 +54,8 @@ COMMON: Mapping[str, Check] = {
 
 @dataclass(slots=True)
 class TaskFields:
-    """One body while it is read. `values` holds the checked values of known fields under the unified names, `unknown`
-    the others."""
+    """One body while it is read. `values` holds the checked values of known fields under the unified names; `unknown`
+    holds the other fields."""
 
     values: dict[str, object] = field(default_factory=dict)
     unknown: JsonObject = field(default_factory=dict)
@@ -118,7 +118,7 @@ def read_fields(body: bytes, checks: Mapping[str, Check], aliases: Mapping[str, 
         if check is None:
             if is_neutral(written, value):
                 continue
-            # Names that some server reads as a protected field are refused too.
+            # Names that some servers read as the name of a protected field are refused too.
             passed = fields.checked(written, partial(extras.unknown_field, written, value))
             if passed is not None:
                 fields.unknown[written] = passed
