@@ -1,4 +1,4 @@
-"""Merges the responses of several calls into one. Each call was for one prompt, or for some of a prompt's candidates.
+"""Merges the responses of several calls into one. Each call generates the candidates of one prompt, or some of them.
 
 The order of choices and the meaning of usage are OpenAI's (OpenAPI 2.3.0 `CreateCompletionResponse`, `best_of`).
 """
@@ -30,14 +30,14 @@ class CallShare:
 
 
 def too_many_calls(param: str, calls: int, target: Target) -> Refusal:
-    """Return the refusal of a request that would become more than MAX_CALLS calls because of a parameter."""
+    """Return the refusal of a request that would become more than MAX_CALLS calls because of one parameter."""
     message = f"This request would become {calls} calls of {target.name}; at most {MAX_CALLS} can be."
     return Refusal(param, message, "invalid_value")
 
 
 def require_choices(completion: Completion, count: int) -> Completion:
-    """Return the response unchanged. Raises ValueError unless it has exactly the choices 0 to `count - 1` in their
-    order."""
+    """Return the response unchanged. Raises ValueError unless the response has exactly the choices 0 to `count - 1`, in
+    this order."""
     indices = [choice.index for choice in completion.choices]
     if len(indices) != count:
         raise ValueError(f"{len(indices)} of {count} choices")
@@ -51,7 +51,7 @@ def renumber(part: CallShare, chunk: Chunk, n: int) -> Chunk:
     the call's choices.
 
     The fingerprint is left out, since the merged stream begins before it is known whether all calls report the same
-    one.
+    fingerprint.
     """
     return replace(chunk, index=_merged_index(part, chunk.index, n), system_fingerprint=None)
 
@@ -63,8 +63,8 @@ def _merged_index(part: CallShare, index: int, n: int) -> int:
 
 
 def merge(parts: Sequence[CallShare], completions: Sequence[Completion], n: int) -> Completion:
-    """Return one response that is equivalent to a single call for all choices. It has a fingerprint and a service tier
-    only if all calls report the same, and the other fields of every call.
+    """Return one response that is equivalent to a single call for all choices. The response has a fingerprint or a
+    service tier only if all calls report the same value, and it has the other fields of every call.
 
     Raises ValueError for a call that did not return exactly its share of the choices.
     """

@@ -80,7 +80,7 @@ def _top_k(draft: RequestBody, value: object) -> None:
 
 
 def _no_temperature(draft: RequestBody, value: object) -> None:
-    # 1 is the vendor's default.
+    # A value of 1 is the vendor's default.
     if value != 1:
         raise draft.unsupported("temperature", _NO_SAMPLING)
 
@@ -140,8 +140,8 @@ _STYLES: Mapping[str, ConstraintStyle] = {
     "bedrock": replace(_STYLE, rules=BEDROCK),
     NO_PROMISE: PROMPT_ONLY_STYLE,
 }
-"""The style of constraints by the value of `Capabilities.strict_tools`. Constraints and strict tools follow the same
-schema rules."""
+"""Maps a value of `Capabilities.strict_tools` to the style of constraints, because constraints follow the same schema
+rules as strict tools."""
 
 _CONSTRAINT_WRITERS = {rules: constraint_writer(style) for rules, style in _STYLES.items()}
 
@@ -163,7 +163,7 @@ def _service_tier(draft: RequestBody, value: object) -> None:
 WRITTEN_ELSEWHERE = frozenset(
     {"max_tokens", "tools", "tool_choice", "parallel_tool_calls", "reasoning_effort", "thinking"},
 )
-"""Fields that are written with the prompt, the tools, the limit or the reasoning."""
+"""Fields that the writers of the prompt, the tools, the limit or the reasoning write."""
 
 _KNOWN_TOOL_CHOICES = frozenset({"tool_choice.none", "tool_choice.required", "tool_choice.named"})
 
@@ -172,7 +172,7 @@ _WRITERS: Mapping[str, FieldWriter] = {
     "top_p": _top_p,
     "top_k": _top_k,
     "stop": _stop,
-    # The vendor reports the string that it stopped at, so appending it is exact.
+    # The vendor reports the stop string that matched, so the gateway can append exactly that string.
     STOP_STRING: emulate_stop_string,
     "user": _user,
     "metadata": _metadata,
