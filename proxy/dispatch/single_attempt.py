@@ -43,7 +43,8 @@ from proxy.upstream.vendor_stream import Stream
 T = TypeVar("T")
 
 Read = Callable[[P, RequestRecord, Deadlines, float | None], Awaitable[T]]
-"""Calls a target and reads its response, which has to begin within so many seconds (`None`: at any time)."""
+"""Calls a target and reads its response. The last argument is the seconds within which the response has to begin, or
+`None` without this limit."""
 
 Begin = Callable[[P, RequestRecord, Deadlines], AbstractAsyncContextManager[S]]
 """Calls a target and yields its response, which has begun. The record and the deadlines are the attempt's."""

@@ -25,8 +25,8 @@ from proxy.shared_state.lease_keeper import (
 )
 
 SPARE_DIVISOR: Final = 25
-"""A process leases ahead one of so many slots of its equal part. If it leased more, requests would be refused while
-other processes hold unused slots."""
+"""A process leases at most 1/SPARE_DIVISOR of its equal part of the slots ahead of use. If it leased more, requests
+would be refused while other processes hold unused slots."""
 
 GUESSED_WAIT: Final = 1.0
 """Seconds after which a slot may be free: there is no better estimate."""

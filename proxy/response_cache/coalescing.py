@@ -40,7 +40,8 @@ class CoalescedRequest(Generic[A]):
         return len(self._waiting) >= MOST_FOLLOWERS
 
     async def follow(self, most: float | None) -> A | None:
-        """Wait for the response, for at most so many seconds; `None` if it is not for others."""
+        """Wait for the response for at most `most` seconds. Return `None` if it does not come in time, or is for its
+        own client only."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiter)
         try:

@@ -159,8 +159,8 @@ def _written_within_depth(data: JsonObject) -> bytes:
 
 
 def _within_lists(data: JsonObject) -> JsonValue:
-    """Return an object within so many lists that orjson writes it only if it has at most MAX_DEPTH levels. This tests
-    the depth in compiled code, three times as fast as a walk."""
+    """Return an object within _WRAPPING_LISTS nested lists, so that orjson writes it only if it has at most MAX_DEPTH
+    levels. This tests the depth in compiled code, three times as fast as a walk."""
     holder: JsonValue = data
     for _ in range(_WRAPPING_LISTS):
         holder = [holder]
