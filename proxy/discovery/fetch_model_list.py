@@ -28,16 +28,16 @@ DEADLINE: Final = 15.0
 """Seconds for a complete list, including all deployments that are called for it and all pages."""
 
 MAX_BYTES: Final = 4 * 2**20
-"""Bytes of one page. OpenRouter's complete list has about one million."""
+"""The most bytes of one page. OpenRouter's complete list has about one million."""
 
 PARSED_ON_LOOP: Final = 64 * 1024
 """Bytes of a page up to which it is parsed on the event loop; a longer one is parsed in a thread."""
 
 MAX_PAGES: Final = 20
-"""Pages of one list; of the paged lists the longest page has 1,000 models."""
+"""The most pages of one list; of the paged lists the longest page has 1,000 models."""
 
 MAX_MODELS: Final = 5000
-"""Models of one list that are stored."""
+"""The most models of one list that are stored."""
 
 
 @dataclass(frozen=True, slots=True)

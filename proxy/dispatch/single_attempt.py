@@ -103,7 +103,8 @@ class Dispatcher:
     def whole(self, exchange: Exchange[UnifiedRequest]) -> Awaitable[tuple[CallPlan, Completion]]:
         """Return the response to a request that is not streamed, and the target's calls that gave it. Raises as
         `answer` does."""
-        # Not a method: the attempts and their candidates would form a cycle, which waits for the garbage collector.
+        # If `prepare` were a method, the attempts and their candidates would form a cycle, which only the garbage
+        # collector frees.
         asked = exchange.request, exchange.team, exchange.record, exchange.heavy
         prepare = partial(prepared_off_loop, self.off_loop, *asked)
         return first_success(self._context, exchange, prepare, self._wholes, self._hedged_wholes)

@@ -40,8 +40,8 @@ STREAM_HEADERS: Mapping[str, str] = {
 GONE = "the client has closed the connection"
 
 MAX_WRITE_BYTES: Final = 512 * 1024
-"""Bytes of a response that one event loop iteration writes. Asyncio copies the bytes that the socket does not take, and
-takes as long again to shorten the copy: 40 ms for 18 MB."""
+"""The most bytes of a response that one event loop iteration writes. Asyncio copies the bytes that the socket does not
+take, and takes as long again to shorten the copy: 40 ms for 18 MB."""
 
 _KNOWN_STATUSES = frozenset(HTTPStatus)
 

@@ -11,7 +11,7 @@ from typing import Final, Generic, TypeVar
 A = TypeVar("A")
 
 MOST_FOLLOWERS: Final = 1024
-"""Followers of one leader; further equal requests call a deployment by themselves."""
+"""The most followers of one leader; further equal requests call a deployment by themselves."""
 
 AT_ONCE: Final = 16
 """Followers that go on in one iteration of the event loop: each renders its response, and other requests come
