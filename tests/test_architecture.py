@@ -1,4 +1,5 @@
-"""The shape of the tree: who may import what, where each thing lives, how long it may get. Never behaviour."""
+"""The structure of the source tree: permitted imports, the one place of each concern, and size limits. It does not test
+behaviour."""
 
 import subprocess
 import sys
@@ -26,14 +27,14 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     ),
 }
 
-# A dialect that neither waits, nor looks at the clock, nor draws can be tested with values alone.
+# Without waiting, a clock or random numbers, a dialect can be tested with values alone.
 IMPURE = frozenset(
     {"asyncio", "concurrent", "multiprocessing", "subprocess", "threading"}
     | {"http.client", "select", "selectors", "socket", "ssl", "urllib.request"}
     | {"os", "random", "secrets", "time", "uuid.uuid1", "uuid.uuid4"}
 )
 
-# Rooms and files of proxy that take time and chance as arguments and wait for nothing.
+# Packages and files of proxy that receive the time and random numbers as arguments, and wait for nothing.
 PURE_PROXY = (
     *("proxy/deployment_health/", "proxy/routing/", "proxy/surfaces/", "proxy/bounded_dict.py"),
     *("proxy/dispatch/next_deployment.py", "proxy/dispatch/retry_rules.py"),
@@ -48,10 +49,10 @@ SHARED_FILES = (
     *("cli/imports/accounts", "cli/imports/endpoints", "cli/imports/foreign_section", "cli/imports/remarks"),
     *("cli/imports/table_draft", "cli/imports/table_values"),
 )
-"""Files at the top of a folder of rooms that those rooms may import."""
+"""Files at the top of a folder of packages that these packages may import."""
 
 WAITS = ("proxy/deployment_health/deployment_queue.py",)
-"""Files of those rooms that wait: for a place in a queue."""
+"""Files of the packages above that wait: for a slot in a queue."""
 
 OPTIONAL = frozenset(
     f"proxy.{name}"
@@ -61,11 +62,11 @@ OPTIONAL = frozenset(
 
 SMALL_FILE = 60
 MOST_SMALL_FILES = 109
-"""Source files with functions and fewer lines than `SMALL_FILE`. A ratchet: this number only falls, since a concept in
-many small files is read in many places. A file without functions, such as one of names that other packages import, may
-be of any size, and a package may hold any number of files."""
+"""The number of source files with functions and fewer lines than `SMALL_FILE`. A ratchet: it only falls, because a
+concept in many small files is hard to follow. A file without functions, such as one with names that other packages
+import, may have any size, and a package may have any number of files."""
 
-# Names with one home.
+# Names that only one file may use.
 HOMES: Mapping[str, str] = {
     "aiohappyeyeballs": "proxy/http_client/dialer.py",
     "asyncio.create_task": "proxy/background_tasks.py",
@@ -83,7 +84,7 @@ HOMES: Mapping[str, str] = {
     "tenacity": "proxy/dispatch/attempt_loop.py",
 }
 
-# What vendors publish for Python, Redis and PostgreSQL. `google` itself is a namespace that others share.
+# Libraries of vendors, Redis and PostgreSQL. `google` itself is a namespace that several distributions share.
 VENDORS = frozenset(
     {"anthropic", "azure.core", "azure.identity", "boto3", "botocore", "cohere", "genai_prices", "google.auth"}
     | {"google.genai", "groq"}
@@ -91,8 +92,8 @@ VENDORS = frozenset(
     | {"psycopg", "redis"}
 )
 
-# Where a secret becomes text: a header for the socket, a signature, the client's own credential at a token endpoint or
-# at Redis.
+# The files in which a secret becomes text: a header for the socket, a signature, the client's own credential at a token
+# endpoint or at Redis.
 MAY_REVEAL = frozenset(
     {
         "providers/vendor_credential.py",
@@ -104,11 +105,11 @@ MAY_REVEAL = frozenset(
     | {"proxy/payload_log/payload_log.py"}
 )
 
-# The outermost handler: a fault of ours must not reach a client as a traceback. Everything else that goes wrong has a
-# name, or takes the process down; a task hands on whatever ends its coroutine, and a forked worker ends by hand, before
-# its parent's handlers see why. The listener's catches, as aiohttp's own does, what is raised around that handler. The
-# ledger's threads, and what reads it, are beside the requests: a fault there neither ends in silence nor ends serving.
-# Whatever a plugin raises is the plugin's failure. A fault in what observes requests must change no response.
+# The outermost handler: an internal error must not reach a client as a traceback. All other errors have a type or end
+# the process. A task passes on the exception that ends its coroutine, and a forked worker exits by itself before its
+# parent's handlers see the exception. The listener catches the exceptions raised around that handler, as aiohttp does.
+# The ledger's threads and readers run beside the requests: an error there is reported, and serving goes on. Any
+# exception of a plugin is the plugin's failure. An error in an observer of requests must change no response.
 MAY_CATCH_ALL = frozenset(
     {
         "proxy/accounting/ledger_service.py",
@@ -129,12 +130,12 @@ MAY_CATCH_ALL = frozenset(
 
 
 def complaints(files: Mapping[str, str], rule: Callable[[str], list[str]]) -> list[str]:
-    """What a rule says of each file, as `path:line: complaint`."""
+    """Return the complaints of a rule about each file, as `path:line: complaint`."""
     return [f"{path}:{complaint}" for path, text in files.items() for complaint in rule(text)]
 
 
 def none_of(found: list[str]) -> None:
-    """Fails with every complaint on a line of its own; pytest would show the first few of a list."""
+    """Fail with every complaint on its own line; pytest would show only the first few of a list."""
     assert not found, "\n" + "\n".join(found)
 
 
@@ -221,7 +222,7 @@ def test_every_folder_of_python_files_has_an_init_file() -> None:
 
 
 def may_import(path: str) -> tuple[str, ...]:
-    """What a source file may import of its own package besides its room and the package's top."""
+    """Return the parts of its own package that a source file may import besides its own and the package's top."""
     package, room = path.split("/")[0], rules.room_of(path)
     named = ROOMS[package]
     return (*named.get(room, named.get(f"{room.rpartition('/')[0]}/*", ())), *DIALECTS.get(room, ()))

@@ -1,4 +1,4 @@
-"""What the last step of .ci/run accepts and refuses in a test report."""
+"""The test reports that the last step of .ci/run accepts and refuses."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ XFAILED = '<testcase classname="tests.a" name="known"><skipped type="pytest.xfai
 
 
 def summary(tmp_path: Path, cases: str, *allowed: str) -> tuple[int, str]:
-    """Exit status and output for a report with these cases."""
+    """Return the exit status and the output for a report with these cases."""
     report = tmp_path / "report.xml"
     report.write_text(f"<testsuites><testsuite>{cases}</testsuite></testsuites>", encoding="utf-8")
     done = subprocess.run(

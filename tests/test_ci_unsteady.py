@@ -1,4 +1,4 @@
-"""Which failures .ci/run takes for the machine's doing, and how it names them."""
+"""The failures that .ci/run attributes to the machine, and their names."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ UNSTEADY = Path(__file__).resolve().parent.parent / ".ci" / "unsteady.py"
 
 
 def unsteady(tmp_path: Path, cases: str, again: str | None = None) -> tuple[int, str]:
-    """The exit status for a report with these cases, and the cases of the report afterwards."""
+    """Return the exit status for a report with these cases, and the cases of the report afterwards."""
     reports = [tmp_path / "report.xml", tmp_path / "again.xml"][: 1 if again is None else 2]
     for report, each in zip(reports, (cases, again), strict=False):
         report.write_text(f"<testsuites><testsuite>{each}</testsuite></testsuites>", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What is shipped to run the gateway agrees with it: ports, paths, times, tables. Never starts a container."""
+"""The shipped deployment files agree with the gateway: ports, paths, times, config files. No container is started."""
 
 import re
 import shutil
@@ -39,13 +39,13 @@ YAML_FILES = sorted(path for path in (*DEPLOY.rglob("*.yaml"), *DEPLOY.rglob("*.
 
 DEFAULTS = ServerSection()
 DIGEST = "sha256:" + "a" * 64
-"""What every secret file of these tests holds: the one kind of text that any field with a secret takes."""
+"""The content of every secret file in these tests. Every field with a secret accepts a digest."""
 
 UPLOADS = "/tmp"  # noqa: S108 - the container's own
-"""Where uploads wait that are too large for memory."""
+"""The folder for uploads that are too large for memory."""
 
 SLACK = 10
-"""Seconds a stop may take beyond the table's drain: settling, last words, the end of the process."""
+"""Seconds that a stop may take beyond the configured drain: settling, the last log lines, the end of the process."""
 
 
 def load_shipped(text: str, folder: Path) -> Loaded:
@@ -59,7 +59,7 @@ def load_shipped(text: str, folder: Path) -> Loaded:
 
 
 def drain_of(server: ServerSection) -> float:
-    """The longest that a stop takes."""
+    """Return the longest time that a stop takes, in seconds."""
     return server.drain_grace + server.drain_timeout + SLACK
 
 
@@ -100,7 +100,7 @@ def copied() -> list[str]:
 
 
 def health_code() -> str:
-    """The Python that the image asks for its health."""
+    """Return the Python code of the image's health check."""
     command = instruction("HEALTHCHECK").partition("CMD ")[2]
     interpreter, option, code = yaml.safe_load(command)
     assert (interpreter, option) == ("python", "-c")
@@ -123,7 +123,8 @@ def test_the_image_starts_a_command_there_is() -> None:
 
 
 def test_the_bytecode_in_the_image_has_no_times() -> None:
-    """Two builds were two images otherwise, and one whose files have other times would compile at every start."""
+    """With times, two builds would be different images, and an image whose files have other times would compile at
+    every start."""
     text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
     build, final = text.split("\nFROM ")[1:]
     assert "PIP_NO_COMPILE=1" in build
@@ -193,7 +194,7 @@ def test_every_target_of_the_shipped_tables_serves_clients_that_send_no_max_toke
 
 
 def mounts_of(service: dict[str, Any]) -> dict[str, str]:  # Any: YAML of other tools
-    """What a service of compose mounts: file, folder or volume, and where."""
+    """Return the mounts of a compose service: file, folder or volume, and mount point."""
     return dict(mount.removesuffix(":ro").split(":") for mount in service["volumes"])
 
 
@@ -296,7 +297,7 @@ def test_services_and_budget_select_the_pods_and_ports_there_are() -> None:
 
 
 class UnitFile(ConfigParser):
-    """A unit file: the case of its keys counts."""
+    """A parser of unit files, whose keys are case-sensitive."""
 
     @override
     def optionxform(self, optionstr: str) -> str:
@@ -315,7 +316,7 @@ def test_the_unit_starts_reloads_and_stops_as_the_gateway_does() -> None:
     assert service["Environment"] == "PYTHONSAFEPATH=1"
 
 
-# What gateways share -------------------------------------------------------------------------------------------------
+# Shared state of gateways ----- ---------------------------------------------------------------------------------------
 
 SHARED = DEPLOY / "shared"
 

@@ -1,4 +1,5 @@
-"""What is installed and shipped: the dependencies, the locks, the wheel, and who owns the three import names."""
+"""The installed and shipped distribution: its dependencies, lock files, wheel, and the owners of its three import
+names."""
 
 import os
 import re
@@ -26,10 +27,10 @@ RUNTIME = {"aiohttp", "pydantic", "pyyaml", "tenacity", "prometheus-client", "or
 RUNTIME_LOCK, CLOUDS_LOCK, DEV_LOCK = LOCKS = ("requirements.lock", "requirements-clouds.lock", "requirements-dev.lock")
 BUILD_LOCK, PIP_LOCK, DOCS_LOCK = "requirements-build.lock", "requirements-pip.lock", "requirements-docs.lock"
 CLOUDS = ("aws", "azure", "gcp", "otel", "postgres", "redis")
-"""The extras that fetch credentials, and what processes share: the second lock holds them beside the runtime's."""
+"""The extras for credentials and for state that processes share. The second lock has them besides the runtime's."""
 
 
-def project() -> dict[str, Any]:  # Any: TOML, as it is written
+def project() -> dict[str, Any]:  # Any: values of TOML
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
@@ -40,7 +41,7 @@ def name_of(requirement: str) -> str:
 
 
 def locked(lock: str) -> dict[str, set[str]]:
-    """Distribution to its versions in a lock; more than one where they differ by Python or platform."""
+    """Return the versions of each distribution in a lock; several if they differ by Python version or platform."""
     versions: dict[str, set[str]] = {}
     for name, version in re.findall(r"^([a-z0-9._-]+)==([^ ;\\]+)", (ROOT / lock).read_text("utf-8"), re.MULTILINE):
         versions.setdefault(name, set()).add(version)
@@ -48,13 +49,13 @@ def locked(lock: str) -> dict[str, set[str]]:
 
 
 def strangers(owners: list[str]) -> list[str]:
-    """The owners of an import name that are not this project."""
+    """Return the owners of an import name other than this project."""
     return [owner for owner in owners if owner != "dragoman"]
 
 
 @looped("package", PACKAGES)
 def test_no_other_distribution_owns_the_import_name(package: str) -> None:
-    # An editable install lists no owner at all, so the claim is "no other", not "we".
+    # An editable install lists no owner at all, so the test checks only that there is no other owner.
     assert strangers(metadata.packages_distributions().get(package, [])) == []
 
 
@@ -110,7 +111,7 @@ def test_a_lock_holds_what_is_declared_with_hashes_and_names_no_host(lock: str) 
 
 
 def extras(*names: str) -> set[str]:
-    """The distributions that some extras ask for; all extras without a name."""
+    """Return the distributions that some extras require, or all extras if none is named."""
     declared = project()["project"]["optional-dependencies"]
     return {name_of(requirement) for name in names or declared for requirement in declared[name]}
 

@@ -1,4 +1,4 @@
-"""Everything that the README and the first page of the documents say to type works, and all they list is there."""
+"""All commands of the README and of the first page of the documentation work, and everything that they list exists."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""The way of one request through the packages: how many functions it takes, and how often it changes packages."""
+"""The path of one request through the packages: the number of function calls, and of changes between packages."""
 
 from types import FrameType
 from typing import Final
@@ -14,11 +14,12 @@ from tests.support.openai_wire import chat_frames
 
 MOST_CALLS: Final = 119
 MOST_CHANGES: Final = 34
-"""A ratchet: these numbers only fall. A request is to take at most 120 calls and 40 changes of package."""
+"""A ratchet: these numbers only fall. The goals for a request are 120 calls and 40 changes of package."""
 
 WARMING: Final = 3
 FOLLOWED: Final = 3
-"""Requests of which the one with the fewest calls counts: in some, a timer of the process has to be armed."""
+"""The number of requests that are followed. The one with the fewest calls counts, because some must arm a timer of the
+process."""
 
 served = gateway_fixture(f"""
 vendors:
@@ -36,7 +37,7 @@ CHAT: Final = request(
 
 
 def writes_to_vendor(frame: FrameType) -> bool:
-    """Return whether a frame is that of a transport of asyncio to which the HTTP client writes."""
+    """Return whether a frame writes to an asyncio transport on behalf of the HTTP client."""
     caller = frame.f_back
     return (
         frame.f_code.co_name == "write"

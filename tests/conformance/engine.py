@@ -125,7 +125,7 @@ def prompt_tokens(request: EngineRequest) -> int:
 def constrained(body: JsonObject) -> str | None:
     """Return a text that matches the body's constraint in any form that a server documents; `None` without a
     constraint. A constraint in the prompt takes precedence over a JSON mode, which is less specific."""
-    if (told := _told(body)) is not None:
+    if (told := _constrained_by_prompt(body)) is not None:
         return told
     for name in ("", "structured_outputs", "nvext", "response_format", "output_config"):
         holder = body.get(name) if name else body
@@ -134,7 +134,7 @@ def constrained(body: JsonObject) -> str | None:
     return None
 
 
-def _told(body: JsonObject) -> str | None:
+def _constrained_by_prompt(body: JsonObject) -> str | None:
     """Return a text that satisfies the constraint that the prompt describes."""
     rest: list[JsonValue] = [body]
     while rest:

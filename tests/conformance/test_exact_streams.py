@@ -35,7 +35,7 @@ def table(profile: str) -> str:
     return f"vendors:\n{vendors}models:\n  plain/*: {{}}\n  auto/*: {{}}\n"
 
 
-async def answered(running: Rig, profile: str, vendor: str, body: JsonObject) -> tuple[object, list[bool]]:
+async def exchange_of(running: Rig, profile: str, vendor: str, body: JsonObject) -> tuple[object, list[bool]]:
     """Return the client's response without its identifying fields, and for each vendor call whether it requested a
     stream."""
     fake = running.vendor.default
@@ -58,8 +58,8 @@ async def test_a_plain_answer_out_of_a_stream_is_the_same_to_the_letter(profile:
     async with rig(table(profile)) as running:
         running.vendor.default = FakeEngine(profile)
         for name, body in PLAIN.items():
-            plain, at_once = await answered(running, profile, "plain", body)
-            auto, streamed = await answered(running, profile, "auto", body)
+            plain, at_once = await exchange_of(running, profile, "plain", body)
+            auto, streamed = await exchange_of(running, profile, "auto", body)
             assert (name, auto) == (name, plain)
             assert (set(at_once), set(streamed), len(streamed)) == ({False}, {True}, len(at_once))
 
@@ -69,7 +69,7 @@ async def test_an_answer_that_a_stream_might_not_tell_whole_is_asked_for_in_one_
     async with rig(table(profile)) as running:
         running.vendor.default = FakeEngine(profile)
         for name, body in IN_DOUBT.items():
-            plain, at_once = await answered(running, profile, "plain", body)
-            auto, streamed = await answered(running, profile, "auto", body)
+            plain, at_once = await exchange_of(running, profile, "plain", body)
+            auto, streamed = await exchange_of(running, profile, "auto", body)
             assert (name, auto, streamed) == (name, plain, at_once)
             assert not any(streamed)

@@ -135,13 +135,13 @@ def asks_once(cell: CellRun) -> None:
             assert answered_prompts(cell, exchange) == WANTED_PROMPTS[cell.feature]
 
 
-def _asked(cell: CellRun, exchange: Exchange) -> list[bytes]:
+def _comparable_requests(cell: CellRun, exchange: Exchange) -> list[bytes]:
     """Return the requests without the fields that select streaming, sorted."""
-    requests = [[_kind(cell, sent), _without_switches(cell, sent)] for sent in exchange.sent]
+    requests = [[_comparable_path(cell, sent), _without_switches(cell, sent)] for sent in exchange.sent]
     return sorted(orjson.dumps(each, option=orjson.OPT_SORT_KEYS) for each in requests)
 
 
-def _kind(cell: CellRun, sent: Sent) -> list[str]:
+def _comparable_path(cell: CellRun, sent: Sent) -> list[str]:
     """Return the path ends of the call's endpoint, so that a path that selects streaming compares equal."""
     wire = fake_dialect_of(cell.row.profile).call(sent.endpoint)
     return [sent.path] if wire is None else [*wire.ends]
@@ -175,7 +175,7 @@ ANSWERED_WHOLE = frozenset(
 def streams_alike(cell: CellRun) -> None:
     """Assert that streaming changes only the fields that select streaming."""
     if cell.streamed is not None:
-        assert _asked(cell, cell.streamed) == _asked(cell, cell.whole)
+        assert _comparable_requests(cell, cell.streamed) == _comparable_requests(cell, cell.whole)
         for call in cell.streamed.calls(cell.row.profile):
             wire = fake_dialect_of(cell.row.profile).call(call.endpoint)
             assert wire is not None

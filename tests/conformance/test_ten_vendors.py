@@ -162,7 +162,7 @@ def body_of(explanation: Explanation) -> JsonObject:
     return body
 
 
-def at(body: JsonValue, path: str) -> JsonValue:
+def value_at(body: JsonValue, path: str) -> JsonValue:
     """Return the value at a path; fail if the path does not exist."""
     for step in path.split("."):
         if isinstance(body, list):
@@ -174,7 +174,7 @@ def at(body: JsonValue, path: str) -> JsonValue:
     return body
 
 
-def fault(judges: Judges, model: str, body: JsonObject) -> list[str]:
+def judged_fault(judges: Judges, model: str, body: JsonObject) -> list[str]:
     """Return the fault that a vendor's judges find."""
     row = model.partition("/")[0]
     shown = Body(row, body, ("schema, tool and image",))
@@ -186,14 +186,14 @@ def test_schema_function_and_image_stand_in_the_vendor_s_place(snapshot: Snapsho
     explanation = ask(snapshot, model, WHOLE)
     assert explanation.error is None
     body = body_of(explanation)
-    assert {path: at(body, path) for path in VENDORS[model]} == VENDORS[model]
+    assert {path: value_at(body, path) for path in VENDORS[model]} == VENDORS[model]
 
 
 @pytest.mark.clients
 @pytest.mark.timeout(300)
 @every_vendor
 def test_the_vendor_s_own_types_take_the_body(snapshot: Snapshot, judges: Judges, model: str) -> None:
-    assert fault(judges, model, body_of(ask(snapshot, model, WHOLE))) == []
+    assert judged_fault(judges, model, body_of(ask(snapshot, model, WHOLE))) == []
 
 
 def test_what_cohere_cannot_do_at_once_is_told_in_the_prompt(snapshot: Snapshot) -> None:
@@ -219,5 +219,5 @@ def test_what_cohere_cannot_do_at_once_is_told_in_the_prompt(snapshot: Snapshot)
 def test_cohere_takes_images_with_either(snapshot: Snapshot, judges: Judges, more: JsonObject, places: Places) -> None:
     body = body_of(ask(snapshot, COHERE, {**QUESTION, **more}))
     expected = {**places, "messages.0.content.1.image_url.url": URI}
-    assert {path: at(body, path) for path in expected} == expected
-    assert fault(judges, COHERE, body) == []
+    assert {path: value_at(body, path) for path in expected} == expected
+    assert judged_fault(judges, COHERE, body) == []

@@ -60,7 +60,7 @@ models: {{v/{vendor.model}: {{}}}}
         yield made
 
 
-def kept(message: JsonObject, kind: Kind) -> JsonObject:
+def sent_back(message: JsonObject, kind: Kind) -> JsonObject:
     """Return the parts of a message that a client sends back."""
     if kind == "everything":
         return message
@@ -118,7 +118,9 @@ def _add_call(calls: dict[JsonValue, JsonObject], piece: JsonObject) -> None:
     known["arguments"] = str(known["arguments"]) + str(function["arguments"])
 
 
-async def loop(made: Rig, vendor: ThinkingVendor, kind: Kind, read: Callable[[Answer], JsonObject]) -> list[JsonObject]:
+async def run_loop(
+    made: Rig, vendor: ThinkingVendor, kind: Kind, read: Callable[[Answer], JsonObject]
+) -> list[JsonObject]:
     """Run a loop to its end, and return the model's messages."""
     messages: list[JsonObject] = [{"role": "user", "content": "Do the steps."}]
     said: list[JsonObject] = []
@@ -134,7 +136,7 @@ async def loop(made: Rig, vendor: ThinkingVendor, kind: Kind, read: Callable[[An
         assert answer.status == 200, (vendor.refused, answer.body)
         message = read(answer)
         said.append(message)
-        messages.append(kept(message, kind))
+        messages.append(sent_back(message, kind))
         messages += [
             {"role": "tool", "tool_call_id": call["id"], "content": "ok"}
             for call in listed(message.get("tool_calls", []))
@@ -150,7 +152,7 @@ async def test_five_turns_with_thinking_and_parallel_tools_pass_the_vendor_s_rul
 ) -> None:
     vendor = every_vendor()[place]
     async with before(vendor) as made:
-        said = await loop(made, vendor, kind, read)
+        said = await run_loop(made, vendor, kind, read)
     assert vendor.refused == []
     assert vendor.turns == [1, 2, 3, 4, 5]
     assert said[-1]["content"] == FINAL
@@ -164,7 +166,7 @@ async def test_a_gateway_that_keeps_nothing_cannot_pass_them(place: int) -> None
     async with before(vendor) as made:
         made.features.reasoning.entries.kept = StoredEntries(0, 3600.0)
         with pytest.raises(AssertionError):
-            await loop(made, vendor, "nothing", whole)
+            await run_loop(made, vendor, "nothing", whole)
     assert vendor.refused
 
 
@@ -195,7 +197,7 @@ models: {{v/deepseek-v4: {{}}}}
                 await until(lambda: all(gauge in each.front.metrics.render() for each in (one, two)))
                 messages: list[JsonObject] = [{"role": "user", "content": "Do the steps."}]
                 message = await turn_at(one.url, vendor, messages)
-                messages.append(kept(message, "nothing"))
+                messages.append(sent_back(message, "nothing"))
                 messages += [
                     {"role": "tool", "tool_call_id": call["id"], "content": "ok"}
                     for call in listed(message["tool_calls"])

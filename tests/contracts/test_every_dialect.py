@@ -33,7 +33,7 @@ from tests.support.vendor_script import Hang, Received, Script, Send
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
-def read(fixtures: FixtureSet, *parts: bytes) -> tuple[list[StreamEvent], Failure | None]:
+def read_events(fixtures: FixtureSet, *parts: bytes) -> tuple[list[StreamEvent], Failure | None]:
     """Return the events of a stream in these chunks, and how it broke."""
     decoder = fixtures.target.dialect.stream(fixtures.call(stream=True))
     events: list[StreamEvent] = []
@@ -48,26 +48,26 @@ def read(fixtures: FixtureSet, *parts: bytes) -> tuple[list[StreamEvent], Failur
     return events, None
 
 
-def fed(fixtures: FixtureSet, data: bytes) -> tuple[list[StreamEvent], bool]:
+def feed_events(fixtures: FixtureSet, data: bytes) -> tuple[list[StreamEvent], bool]:
     """Return the events of a stream whose end has not been seen, and whether the decoder needs no further bytes."""
     decoder = fixtures.target.dialect.stream(fixtures.call(stream=True))
     return list(decoder.feed(data)), decoder.complete
 
 
-def answers(fixtures: FixtureSet, name: str) -> list[Completion]:
+def completions_of(fixtures: FixtureSet, name: str) -> list[Completion]:
     """Return the response of the fixtures of that name, non-streaming and streamed."""
-    events, failure = read(fixtures, fixtures.stream(name))
+    events, failure = read_events(fixtures, fixtures.stream(name))
     assert failure is None, failure
     return [fixtures.target.dialect.decode(fixtures.call(stream=False), fixtures.body(name)), gathered(events)]
 
 
 def choices(fixtures: FixtureSet, name: str) -> list[Choice]:
-    found = answers(fixtures, name)
+    found = completions_of(fixtures, name)
     assert all(len(answer.choices) == 1 for answer in found)
     return [answer.choices[0] for answer in found]
 
 
-def classified(fixtures: FixtureSet, status: int, headers: dict[str, str], body: bytes) -> Failure:
+def failure_of(fixtures: FixtureSet, status: int, headers: dict[str, str], body: bytes) -> Failure:
     """Return the failure of a response with that status; one vendor reports errors with status 200."""
     dialect, sent = fixtures.target.dialect, fixtures.call(stream=False)
     if status != 200:
@@ -82,7 +82,7 @@ def classified(fixtures: FixtureSet, status: int, headers: dict[str, str], body:
 
 async def a_text_has_its_end_and_its_usage(fixtures: FixtureSet) -> None:
     """A text is complete, with the reason `stop` and counted tokens, streamed and non-streaming."""
-    for answer in answers(fixtures, "text"):
+    for answer in completions_of(fixtures, "text"):
         (choice,) = answer.choices
         assert (choice.finish_reason, choice.tool_calls) == ("stop", ())
         assert choice.text.strip()
@@ -120,8 +120,8 @@ async def a_filter_is_told_as_content_filter(fixtures: FixtureSet) -> None:
 async def an_error_before_content_is_a_failure(fixtures: FixtureSet) -> None:
     """An error is a failure of its own kind: by its status whatever the body, and as the first event of a stream."""
     for status, kind in ((500, FailureKind.SERVER), (502, FailureKind.SERVER), (401, FailureKind.AUTH)):
-        assert classified(fixtures, status, {}, PAGE).kind is kind
-    events, failure = read(fixtures, fixtures.stream("error_first"))
+        assert failure_of(fixtures, status, {}, PAGE).kind is kind
+    events, failure = read_events(fixtures, fixtures.stream("error_first"))
     assert chunks(events) == []
     assert failure is not None
     assert failure.kind not in (FailureKind.TRUNCATED, FailureKind.MALFORMED)
@@ -129,7 +129,7 @@ async def an_error_before_content_is_a_failure(fixtures: FixtureSet) -> None:
 
 async def an_error_after_content_leaves_the_text_without_an_end(fixtures: FixtureSet) -> None:
     """An error after some text is a failure, and the text before it has no finish reason."""
-    events, failure = read(fixtures, fixtures.stream("error_after_text"))
+    events, failure = read_events(fixtures, fixtures.stream("error_after_text"))
     assert text_of(events)
     assert all(piece.finish_reason is None for piece in chunks(events))
     assert failure is not None
@@ -144,7 +144,7 @@ async def a_stream_cut_off_is_never_taken_for_whole(fixtures: FixtureSet) -> Non
     of the body is the only end of a response. The usage up to the cut is at most the usage of the whole stream.
     """
     data = fixtures.stream("text")
-    whole, _ = read(fixtures, data)
+    whole, _ = read_events(fixtures, data)
     (usage,) = [event for event in whole if isinstance(event, Usage)][-1:]
     for place in range(len(data)):
         decoder = fixtures.target.dialect.stream(fixtures.call(stream=True))
@@ -154,14 +154,14 @@ async def a_stream_cut_off_is_never_taken_for_whole(fixtures: FixtureSet) -> Non
         assert early is None or early.completion_tokens <= usage.completion_tokens, place
         assert chunks(events) == chunks(whole) or not (complete or _finished(events)), place
         if not fixtures.ends_with_its_body:
-            events, failure = read(fixtures, data[:place])
+            events, failure = read_events(fixtures, data[:place])
             assert failure is None or failure.kind is FailureKind.TRUNCATED, place
             assert chunks(events) == chunks(whole) or (failure is not None and not _finished(events)), place
 
 
 async def noise_between_events_says_nothing(fixtures: FixtureSet) -> None:
     """Comments, keep-alives and events of unknown kinds leave the text unchanged."""
-    events, failure = read(fixtures, fixtures.stream("unknown"))
+    events, failure = read_events(fixtures, fixtures.stream("unknown"))
     assert failure is None
     assert text_of(events) in UNDISTURBED
 
@@ -170,18 +170,18 @@ async def pieces_of_any_size_give_the_same(fixtures: FixtureSet) -> None:
     """Every stream reads the same, or breaks the same, in chunks of one, seven and 4096 bytes."""
     for name in fixtures.streams:
         data = fixtures.stream(name)
-        whole = read(fixtures, data)
+        whole = read_events(fixtures, data)
         for size in SIZES:
-            assert read(fixtures, *pieces(data, size)) == whole, (name, size)
+            assert read_events(fixtures, *pieces(data, size)) == whole, (name, size)
 
 
 async def characters_of_several_bytes_survive_any_cut(fixtures: FixtureSet) -> None:
     """A text with characters of two, three and four bytes reads the same in two chunks, at any boundary."""
     assert not any(choice.text.isascii() for choice in choices(fixtures, "text"))
     data = fixtures.stream("text")
-    whole = read(fixtures, data)
+    whole = read_events(fixtures, data)
     for place in range(len(data)):
-        assert read(fixtures, data[:place], data[place:]) == whole, place
+        assert read_events(fixtures, data[:place], data[place:]) == whole, place
 
 
 async def unknown_words_change_nothing(fixtures: FixtureSet) -> None:
@@ -195,13 +195,13 @@ async def unknown_words_change_nothing(fixtures: FixtureSet) -> None:
 
 async def missing_usage_is_not_zero(fixtures: FixtureSet) -> None:
     """A response without counts has no usage, which the gateway then estimates."""
-    assert [answer.usage for answer in answers(fixtures, "uncounted")] == [None, None]
+    assert [answer.usage for answer in completions_of(fixtures, "uncounted")] == [None, None]
 
 
 async def an_overflow_tells_its_sizes(fixtures: FixtureSet) -> None:
     """A prompt that is too long is distinguished from other bad requests, with the sizes that the vendor reports."""
     status, path = fixtures.context
-    failure = classified(fixtures, status, {}, fixture_path(path).read_bytes())
+    failure = failure_of(fixtures, status, {}, fixture_path(path).read_bytes())
     assert failure.kind is FailureKind.CONTEXT_LENGTH
     assert failure.overflow is not None
 
@@ -209,7 +209,7 @@ async def an_overflow_tells_its_sizes(fixtures: FixtureSet) -> None:
 async def a_rate_limit_reaches_the_client_with_the_vendor_s_hint_alone(fixtures: FixtureSet) -> None:
     """The client gets the surface's error, with the vendor's `retry-after` if it sent one, and otherwise without it."""
     vendor_says: list[tuple[bytes, dict[str, str]]] = [(fixtures.too_many(), {"retry-after": WAIT}), (PAGE, {})]
-    kinds = [classified(fixtures, 429, headers, body).kind for body, headers in vendor_says]
+    kinds = [failure_of(fixtures, 429, headers, body).kind for body, headers in vendor_says]
     assert [(VERDICTS[kind].status, VERDICTS[kind].code) for kind in kinds] == [fixtures.limits] * 2
     for body, headers in vendor_says:
         async with rig(_table(fixtures)) as served:
@@ -223,13 +223,13 @@ async def a_client_that_leaves_takes_the_call_with_it(fixtures: FixtureSet) -> N
     """If the client disconnects, before or during a response, the vendor sees its connection close and the record
     names the client as the cause."""
     for started in sorted({b"", _until_content(fixtures)}):
-        await _leaving(fixtures, started)
+        await _disconnect(fixtures, started)
 
 
 # Shared by the checks -------------------------------------------------------------------------------------------------
 
 
-async def _leaving(fixtures: FixtureSet, started: bytes) -> None:
+async def _disconnect(fixtures: FixtureSet, started: bytes) -> None:
     """Send a request, and disconnect after `started` of a stream was received; if `started` is empty, before a
     non-streaming response begins."""
     calls: asyncio.Queue[Received] = asyncio.Queue()
@@ -261,7 +261,7 @@ def _until_content(fixtures: FixtureSet) -> bytes:
     """Return the shortest prefix of a stream that contains text; empty if a stream is made of a non-streaming
     response."""
     data = fixtures.stream("text")
-    return next((data[:place] for place in range(len(data)) if text_of(fed(fixtures, data[:place])[0])), b"")
+    return next((data[:place] for place in range(len(data)) if text_of(feed_events(fixtures, data[:place])[0])), b"")
 
 
 def _finished(events: list[StreamEvent]) -> bool:

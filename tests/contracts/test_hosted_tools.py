@@ -40,7 +40,7 @@ TAKEN: Final[tuple[tuple[str, str, tuple[JsonObject, ...]], ...]] = (
 """A client's tools, by vendor and model."""
 
 
-def sent(vendor: str, model: str, *tools: JsonObject) -> Body:
+def sent_body(vendor: str, model: str, *tools: JsonObject) -> Body:
     """Return the body of a call with these tools."""
     to = target_of(vendor, model, base_url="https://host/v1", max_output_tokens=99)
     (call,) = plan_calls(chat_request(tools=[*tools]), to).calls
@@ -54,6 +54,6 @@ def test_hosted_tools_are_what_their_vendors_take(judges: Judges) -> None:
         fault
         for vendor, model, tools in TAKEN
         for judged in judged_by(vendor)
-        if (fault := faults(judges, judged, sent(vendor, model, *tools)))
+        if (fault := faults(judges, judged, sent_body(vendor, model, *tools)))
     ]
     assert found == [], "\n".join(found)

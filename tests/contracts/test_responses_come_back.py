@@ -215,7 +215,7 @@ def asked(surface: str, way: str) -> UnifiedRequest:
     return SURFACES[surface](way)
 
 
-def sent(surface: str, way: str, row: str) -> JsonObject:
+def sent_body(surface: str, way: str, row: str) -> JsonObject:
     """Return the body that goes to a vendor."""
     request = asked(surface, way)
     target = target_of(row, next(name for name in load_profiles()[row].examples if load_profiles()[row].chats(name)))
@@ -228,7 +228,7 @@ def turns_in(body: JsonObject) -> list[JsonObject]:
     return cast(list[JsonObject], held)
 
 
-def beyond(row: str, turn: JsonObject) -> Iterator[str]:
+def fields_beyond(row: str, turn: JsonObject) -> Iterator[str]:
     """Return the fields of an assistant turn, and of its parts, that the vendor does not accept."""
     if "type" in turn:
         yield from (f"{turn['type']}.{name}" for name in turn.keys() - ITEMS.get(str(turn["type"]), turn.keys()))
@@ -252,9 +252,9 @@ def beyond(row: str, turn: JsonObject) -> Iterator[str]:
         yield from (f"content.{part.get('type')}.{name}" for name in part.keys() - known) if known else ()
 
 
-def amiss(row: str, turn: JsonObject) -> Iterator[str]:
+def turn_fault(row: str, turn: JsonObject) -> Iterator[str]:
     """Return the fault of a sent assistant turn."""
-    yield from beyond(row, turn)
+    yield from fields_beyond(row, turn)
     if turn.get("role") in ("assistant", "model"):
         said = [value for name, value in turn.items() if name not in ("role", "type", "id", "status")]
         if row in FIELDS and not any(said):
@@ -268,9 +268,11 @@ def amiss(row: str, turn: JsonObject) -> Iterator[str]:
 @looped("row", CHATTING)
 @looped("way", WAYS)
 def test_no_response_makes_the_next_request_fail(surface: str, way: str, row: str) -> None:
-    turns = [turn for turn in turns_in(sent(surface, way, row)) if turn.get("role") in ("assistant", "model", None)]
+    turns = [
+        turn for turn in turns_in(sent_body(surface, way, row)) if turn.get("role") in ("assistant", "model", None)
+    ]
     assert len(turns) > 200
-    assert {fault for turn in turns for fault in amiss(row, turn)} == set()
+    assert {fault for turn in turns for fault in turn_fault(row, turn)} == set()
 
 
 @pytest.mark.clients
@@ -278,7 +280,7 @@ def test_no_response_makes_the_next_request_fail(surface: str, way: str, row: st
 @pytest.mark.parametrize("surface", SURFACES)
 @looped("row", STRICT)
 def test_the_vendors_own_types_have_each_turn(surface: str, row: str, judges: Judges) -> None:
-    body = sent(surface, "with nulls", row)
+    body = sent_body(surface, "with nulls", row)
     path = "/responses" if "input" in body else "/chat"
     found = [faults(judges, judged, Body(path, body, (surface,))) for judged in judged_by(row)]
     assert not any(found), found

@@ -75,7 +75,7 @@ ANSWER: JsonObject = {
 }
 
 
-def refused(judges: Judges, judge: str, operation: str, body: JsonValue) -> str | None:
+def body_fault(judges: Judges, judge: str, operation: str, body: JsonValue) -> str | None:
     """Return the fault of a body."""
     return judges.fault(judge, "body", [orjson.dumps(body)], operation)
 
@@ -85,12 +85,12 @@ pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
 @looped(("judge", "operation", "body"), GOOD)
 def test_what_a_vendor_takes_passes(judges: Judges, judge: str, operation: str, body: JsonObject) -> None:
-    assert refused(judges, judge, operation, body) is None
+    assert body_fault(judges, judge, operation, body) is None
 
 
 @looped(("judge", "operation", "body", "word"), BAD)
 def test_what_a_vendor_refuses_is_not(judges: Judges, judge: str, operation: str, body: JsonObject, word: str) -> None:
-    fault = refused(judges, judge, operation, body)
+    fault = body_fault(judges, judge, operation, body)
     assert fault is not None
     assert word in fault
 

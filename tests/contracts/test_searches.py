@@ -100,7 +100,7 @@ ROWS: Final[tuple[tuple[str, str, str | bytes, tuple[str, ...]], ...]] = (
 )
 
 
-def read(profile: str, model: str, given: str | bytes) -> tuple[list[StreamEvent], Completion]:
+def read_response(profile: str, model: str, given: str | bytes) -> tuple[list[StreamEvent], Completion]:
     """Return the events of a response, and the non-streaming response."""
     data = given if isinstance(given, bytes) else (FOLDER / given).read_bytes()
     target = target_of(profile, model)
@@ -123,7 +123,7 @@ def stream_of(renderer: Renderer, events: list[StreamEvent]) -> bytes:
 def test_nothing_that_a_vendor_says_of_its_searches_is_lost(
     profile: str, model: str, given: str | bytes, said: tuple[str, ...]
 ) -> None:
-    events, whole = read(profile, model, given)
+    events, whole = read_response(profile, model, given)
     options: JsonObject = {"include_usage": True}
     shown = {
         "chat": OPENAI.renderer(converse(), FACTS).completion(whole),

@@ -119,13 +119,15 @@ def played(name: str, cut: int) -> tuple[tuple[StreamEvent, ...], Completion] | 
         for choices in (recording.call.choices, 2, 3, 4):
             call = replace(recording.call, operation=operation, choices=choices)
             try:
-                return _played(call, recording, cut)
+                return _decoded_recording(call, recording, cut)
             except (UpstreamError, ValueError):
                 continue
     return None
 
 
-def _played(call: UpstreamRequest, recording: Recording, cut: int) -> tuple[tuple[StreamEvent, ...], Completion]:
+def _decoded_recording(
+    call: UpstreamRequest, recording: Recording, cut: int
+) -> tuple[tuple[StreamEvent, ...], Completion]:
     if not recording.streamed:
         whole = replace(call.target.dialect.decode(call, recording.data), native=None)
         return tuple(to_chunks(whole)), whole

@@ -34,7 +34,7 @@ CUSTOM: Final = ("gateway.networking.k8s.io/", "gateway.envoyproxy.io/", "monito
 
 
 def complaints(objects: Sequence[JsonObject], version: str, folder: Path) -> str:
-    """Return the complaints about those objects that belong to Kubernetes."""
+    """Return the complaints about the objects that belong to Kubernetes."""
     own = [each for each in objects if not str(each["apiVersion"]).startswith(CUSTOM)]
     written = folder / f"objects-{version}.yaml"
     written.write_text(yaml.safe_dump_all(own), encoding="utf-8")

@@ -222,7 +222,7 @@ async def unread(rig: Rig) -> AsyncIterator[tuple[RunningGateway, int]]:
         os.close(pipe)
 
 
-def told_of(text: bytes) -> int:
+def dropped_lines(text: bytes) -> int:
     """Return the number of dropped lines that a log reports when it is written again."""
     return sum(map(int, re.findall(AGAIN, text.decode())))
 
@@ -234,12 +234,12 @@ async def output_that_nobody_reads_for_a_while(rig: Rig) -> None:
         text = b""
         # The writer may fall behind for a moment before the pipe is full, so the first report need not be the last.
         # Neither is the first counter value: a line is written, or dropped, a moment after its response.
-        while told_of(text) != (await status(gateway))["log_lines_dropped"]:
+        while dropped_lines(text) != (await status(gateway))["log_lines_dropped"]:
             text += await read(pipe)
         assert good(await asked(gateway, ASK), False) == "one"
         assert await gateway.stop() == 0
         text += await read(pipe)
-    dropped = told_of(text)
+    dropped = dropped_lines(text)
     lines = [orjson.loads(line) for line in text.splitlines()]
     assert sum(line["message"] == "request" for line in lines) == count + 1 - dropped
     assert dropped

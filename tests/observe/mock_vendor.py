@@ -9,7 +9,7 @@ from aiohttp import web
 from providers.mock import server as mock
 
 
-async def answered(request: web.Request) -> web.StreamResponse:
+async def respond(request: web.Request) -> web.StreamResponse:
     """Send the response of `providers.mock.server`, with its delays and its broken ends."""
     answer = mock.respond(f"/{request.match_info['path']}", await request.read())
     response = web.StreamResponse(status=answer.status, headers=answer.headers)
@@ -27,7 +27,7 @@ async def answered(request: web.Request) -> web.StreamResponse:
 async def mock_vendor() -> AsyncIterator[str]:
     """Start the vendor and yield its base URL."""
     app = web.Application()
-    app.router.add_post("/v1/{path:.*}", answered)
+    app.router.add_post("/v1/{path:.*}", respond)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     try:

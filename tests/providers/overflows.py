@@ -101,7 +101,7 @@ GEMINI_CAP = (
 )
 
 SAMPLES: tuple[Sample, ...] = (
-    # The prompt, the answer and the window.
+    # The prompt, the response and the window.
     exact("openai_sum", LEGACY, 4097, 1044, 3072),
     exact("openai_sum", SPLIT, 4097, 3245, 1050),
     exact("openai_sum", FUNCTIONS, 4097, 1073, 3072),

@@ -37,7 +37,7 @@ class Work:
         await self.takes(name, seconds, error)
 
 
-def alone() -> bool:
+def no_other_task() -> bool:
     """Return whether no other task is left."""
     return len(asyncio.all_tasks()) == 1
 
@@ -59,7 +59,7 @@ async def test_the_first_failure_is_raised_at_once_and_the_others_are_cancelled_
             await tasks.all(
                 [work.takes("slow", 9), work.takes("bad", 2, LookupError("broken")), work.takes("quick", 1)]
             )
-    assert alone()
+    assert no_other_task()
     assert work.ends == [("quick", 1.0, "done"), ("bad", 2.0, "failed"), ("slow", 3.0, "cancelled")]
 
 
@@ -85,7 +85,7 @@ async def test_leaving_cancels_what_still_runs_and_waits_for_its_end() -> None:
         tasks.start(work.started("long", 60))
         tasks.start(work.started("short", 2))
         await asyncio.sleep(5)
-    assert alone()
+    assert no_other_task()
     assert work.ends == [("short", 2.0, "done"), ("long", 6.0, "cancelled")]
 
 
@@ -101,7 +101,7 @@ async def test_leaving_by_an_error_does_so_too_and_the_error_goes_on() -> None:
 
     with pytest.raises(KeyError):
         await starter()
-    assert alone()
+    assert no_other_task()
     assert work.ends == [("long", 2.0, "cancelled")]
 
 
@@ -118,7 +118,7 @@ async def test_a_starter_that_is_cancelled_takes_its_tasks_with_it() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert alone()
+    assert no_other_task()
     assert work.ends == [("one", 2.0, "cancelled"), ("two", 2.0, "cancelled")]
 
 
@@ -190,7 +190,7 @@ async def test_closed_shared_work_has_ended() -> None:
     shared.start()
     await asyncio.sleep(1)
     await shared.aclose()
-    assert alone()
+    assert no_other_task()
     await shared.aclose()
     assert work.ends == [("run", 2, "cancelled")]
 

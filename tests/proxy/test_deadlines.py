@@ -203,7 +203,7 @@ TRIES: dict[Phase, tuple[Try, float]] = {
 }
 
 
-async def trying(clock: Deadlines, begin: Try) -> None:
+async def run_attempt(clock: Deadlines, begin: Try) -> None:
     """Wait without end, within 30 seconds."""
     with attempt(clock, 30.0):
         begin(clock)
@@ -217,7 +217,7 @@ async def test_the_limits_of_a_try_end_it_alone(phase: Phase, begin: Try, limit:
     with Deadlines(TOTAL) as clock:
         for number in range(1, 4):
             with pytest.raises(DeadlinePassed) as caught:
-                await trying(clock, begin)
+                await run_attempt(clock, begin)
             assert (caught.value.phase, caught.value.limit, now()) == (phase, limit, number * limit)
             assert cancelling() == 0
         await asyncio.sleep(100)
@@ -252,14 +252,14 @@ async def test_an_error_within_a_try_is_not_hidden_and_its_limit_is_gone() -> No
 
     with Deadlines(TOTAL) as clock:
         with pytest.raises(LookupError):
-            await trying(clock, fail)
+            await run_attempt(clock, fail)
         await asyncio.sleep(500)
 
 
 @in_virtual_time
 async def test_a_cancellation_from_elsewhere_beats_the_limit_of_a_try_of_the_same_moment() -> None:
     clock = Deadlines(TOTAL)
-    task = asyncio.create_task(under(clock, lambda clock: trying(clock, lambda clock: None)))
+    task = asyncio.create_task(under(clock, lambda clock: run_attempt(clock, lambda clock: None)))
     await asyncio.sleep(1)
     clock.expire(Phase.ATTEMPT)
     task.cancel()

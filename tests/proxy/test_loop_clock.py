@@ -9,7 +9,7 @@ from proxy.loop_clock import loop_clock
 from tests.proxy.kit.virtual_time import run
 
 
-async def passed() -> tuple[float, float]:
+async def elapsed() -> tuple[float, float]:
     """Return the seconds that a wait takes, by both clocks."""
     loop, now = asyncio.get_running_loop(), loop_clock()
     before = loop.time(), now()
@@ -23,11 +23,11 @@ def test_on_asyncios_own_loop_it_is_the_systems() -> None:
         return loop_clock() is time.monotonic
 
     assert asyncio.run(clock())
-    ours, other = asyncio.run(passed())
+    ours, other = asyncio.run(elapsed())
     assert abs(ours - other) < 0.5
 
 
 def test_on_other_loops_it_is_their_own() -> None:
-    ours, other = uvloop.run(passed())
+    ours, other = uvloop.run(elapsed())
     assert abs(ours - other) < 0.5
-    assert run(passed()) == (0.02, 0.02)
+    assert run(elapsed()) == (0.02, 0.02)

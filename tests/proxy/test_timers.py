@@ -13,7 +13,7 @@ from tests.proxy.kit.virtual_time import in_virtual_time, run
 Step = tuple[float, float, bool]
 
 
-def rung(steps: Sequence[Step]) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
+def run_timers(steps: Sequence[Step]) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
     """Run timers that are set at a time, for a number of seconds later, some of which are dropped half way. Return
     which rang when, and which should have rung when."""
     heard: list[tuple[int, float]] = []
@@ -44,7 +44,7 @@ STEPS = st.lists(st.tuples(*[st.integers(0, 20).map(float)] * 2, st.booleans()),
 
 @given(STEPS)
 def test_each_alarm_rings_at_its_time_unless_it_was_dropped(steps: list[Step]) -> None:
-    heard, due = rung(steps)
+    heard, due = run_timers(steps)
     assert sorted(heard) == sorted(due)
     assert [at for _, at in heard] == sorted(at for _, at in due)
 
@@ -113,7 +113,7 @@ def test_each_loop_has_its_own() -> None:
     assert run(own()) is not run(own())
 
 
-class Heard:
+class NotingWatcher:
     """A watcher that notes when it was called, and may fail."""
 
     def __init__(self, *, fails: bool = False) -> None:
@@ -129,7 +129,7 @@ class Heard:
 @given(st.lists(st.tuples(st.floats(0, 50), st.booleans()), max_size=40), st.sampled_from([0.1, 2.0, 20.0]))
 def test_a_wheel_calls_within_a_step_and_not_whom_it_dropped(watched: list[tuple[float, bool]], wait: float) -> None:
     async def main() -> None:
-        kept, heard = Timers(asyncio.get_running_loop()), [Heard() for _ in watched]
+        kept, heard = Timers(asyncio.get_running_loop()), [NotingWatcher() for _ in watched]
         wheel = TimerWheel(kept)
         slots: list[Slot] = [
             wheel.set(later + wait, wait, each) for (later, _), each in zip(watched, heard, strict=True)
@@ -151,7 +151,7 @@ def test_a_wheel_calls_within_a_step_and_not_whom_it_dropped(watched: list[tuple
 @in_virtual_time
 async def test_all_of_a_step_have_one_alarm_which_the_next_ones_use_too() -> None:
     kept = Timers(asyncio.get_running_loop())
-    wheel, heard = TimerWheel(kept), [Heard() for _ in range(100)]
+    wheel, heard = TimerWheel(kept), [NotingWatcher() for _ in range(100)]
     slots = [wheel.set(20.0 + number / 200, 20.0, each) for number, each in enumerate(heard)]
     assert (len(kept), len(wheel)) == (2, 100)
     for slot, each in zip(slots, heard, strict=True):
@@ -169,7 +169,7 @@ async def test_a_watcher_that_fails_silences_no_other() -> None:
     failed: list[object] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: failed.append(type(context["exception"])))
-    wheel, heard = TimerWheel(loop_alarms()), [Heard(fails=number % 2 == 0) for number in range(10)]
+    wheel, heard = TimerWheel(loop_alarms()), [NotingWatcher(fails=number % 2 == 0) for number in range(10)]
     for each in heard:
         wheel.set(1.0, 1.0, each)
     await asyncio.sleep(2)

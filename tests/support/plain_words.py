@@ -1,7 +1,7 @@
 """The wording of docstrings and comments: the words and habits that the glossary replaces, and the lines that still
 contain them.
 
-`python -m tests.support.plain_words [PATH...]` lists them, with file and line.
+`python -m tests.support.plain_words PATH...` lists them, with file and line; without a path those of the documents.
 """
 
 import ast
@@ -9,7 +9,7 @@ import re
 import sys
 import tokenize
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -36,7 +36,7 @@ HABITS: Final[Mapping[str, re.Pattern[str]]] = {
         "turn, for iteration": r"\bturns? of the (event )?loop\b|\bthis turn\b|\bat the next turn\b",
         "thinking, for reasoning": r"\b(thoughts?|thinking)\b(?!`)",
         "phrases of our own": r"\b(aside|under way|in force|as it came|passed over|left alone|on trial|as usual)\b"
-        r"|\broll call\b|\b(desks?|wish(es|ed)?|flights?|ink|houses?|floors?|voices?|faces?)\b",
+        r"|\broll call\b|\b(desks?|wish(es|ed)?|(?<!in )flights?|ink|houses?|floors?|voices?|faces?)\b",
         "no more, any more": r"\b(no|any) more\b",
         "see, alone": r"^See [^.]+\.?$",
     }.items()
@@ -69,27 +69,44 @@ def prose_of(source: str) -> Iterator[tuple[int, str]]:
             yield token.start[0], token.string.lstrip("#: ")
 
 
+def prose_of_document(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a Markdown document outside its blocks of code, with their numbers."""
+    code = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            code = not code
+        elif not code:
+            yield number, line.strip()
+
+
 def findings_in(path: Path) -> Iterator[Finding]:
-    """Yield the habits of a Python file, in the order of its lines."""
-    for number, line in sorted(prose_of(path.read_text(encoding="utf-8"))):
+    """Yield the habits of a Python file or a Markdown document, in the order of its lines."""
+    text = path.read_text(encoding="utf-8")
+    for number, line in sorted(prose_of(text) if path.suffix == ".py" else prose_of_document(text)):
         text = re.sub(r"``?[^`]*``?", "`code`", line)
         for habit, pattern in HABITS.items():
             for _ in pattern.finditer(text):
                 yield Finding(path, number, habit, line)
 
 
-def python_files(*folders: str) -> list[Path]:
-    """Return the Python files under folders of the project, or the files themselves."""
-    roots = [ROOT / folder for folder in folders]
-    return [path for root in roots for path in ([root] if root.is_file() else sorted(root.rglob("*.py")))]
+def files_of(*places: str, suffix: str = ".py") -> list[Path]:
+    """Return the files with this suffix under folders of the project, and the files that are named themselves."""
+    roots = [ROOT / place for place in places]
+    return [path for root in roots for path in ([root] if root.is_file() else sorted(root.rglob(f"*{suffix}")))]
 
 
-def counts_in(*folders: str) -> Counter[str]:
-    """Return how often each habit occurs in the Python files under folders of the project."""
-    return Counter(finding.habit for path in python_files(*folders) for finding in findings_in(path))
+def documents() -> list[Path]:
+    """Return the Markdown documents of the project."""
+    folders = ("docs", "config", "providers", "proxy", "deploy", "tests")
+    return [*sorted(ROOT.glob("*.md")), *files_of(*folders, suffix=".md")]
+
+
+def counts_in(paths: Iterable[Path]) -> Counter[str]:
+    """Return the number of uses of each habit in files."""
+    return Counter(finding.habit for path in paths for finding in findings_in(path))
 
 
 if __name__ == "__main__":
-    found = [each for path in python_files(*sys.argv[1:]) for each in findings_in(path)]
+    found = [each for path in (files_of(*sys.argv[1:]) if sys.argv[1:] else documents()) for each in findings_in(path)]
     print(*found, sep="\n")
     print(*(f"{count:6} {habit}" for habit, count in Counter(each.habit for each in found).most_common()), sep="\n")

@@ -56,7 +56,7 @@ MOMENTS: Final[Mapping[str, Moment]] = {
 }
 
 
-async def heard(made: Rig, name: str) -> None:
+async def until_received(made: Rig, name: str) -> None:
     """Wait until the vendor has received this request."""
     while all(received.header("x-request-id") != name for received in made.one.requests):
         await made.one.received(len(made.one.requests) + 1)
@@ -68,7 +68,7 @@ async def depart(made: Rig, moment: Moment, number: int, slots: asyncio.Semaphor
     async with slots, connected(made.port) as client:
         headers = {**AUTH, "x-request-id": f"r{number}"}
         await client.send(request("POST", "/v1/completions", body, headers))
-        await heard(made, headers["x-request-id"])
+        await until_received(made, headers["x-request-id"])
         await moment.seen(client)
         if moment.stays:
             while (await made.ledger()).acquired:  # noqa: ASYNC110 - a pool has no event

@@ -96,7 +96,7 @@ async def test_a_thousand_refusals_at_the_door_are_a_line_a_second_that_counts_t
                     await client.send(request("POST", "/v1/completions", body, AUTH))
                     assert (await client.answer()).status == 503
         # The first request is refused after parsing. From then on, requests are refused before parsing.
-        while sum(lines := told(made)) < STREAMS - 1:  # noqa: ASYNC110 - a log has no event
+        while sum(lines := early_refusal_counts(made)) < STREAMS - 1:  # noqa: ASYNC110 - a log has no event
             await asyncio.sleep(0.05)
         took = asyncio.get_running_loop().time() - started
         assert sum(lines) == STREAMS - 1
@@ -104,7 +104,7 @@ async def test_a_thousand_refusals_at_the_door_are_a_line_a_second_that_counts_t
         assert max(map(len, made.log.getvalue().splitlines())) <= MAX_LINE
 
 
-def told(made: Rig) -> list[int]:
+def early_refusal_counts(made: Rig) -> list[int]:
     """Return the counts in the log lines about requests that were refused before parsing."""
     lines = [orjson.loads(line) for line in made.log.getvalue().splitlines()]
     return [line["count"] for line in lines if line["message"] == "refused at the door"]

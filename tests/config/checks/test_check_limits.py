@@ -10,14 +10,14 @@ KEY = f"sha256:{'a' * 64}"
 PRICED = BASE.replace("openai/gpt-4o: {}", "openai/gpt-4o: {price: {input: 2, output: 8}}")
 
 
-def told(team: str, table: str = PRICED, models: str = "openai/gpt-4o, azure/gpt-4o") -> list[str]:
+def complaints_about_team(team: str, table: str = PRICED, models: str = "openai/gpt-4o, azure/gpt-4o") -> list[str]:
     """Return the complaints about a team, without lines and columns."""
     text = f"{table}routes: {{fast: openai/gpt-4o}}\nteams: {{t: {{keys: ['{KEY}'], models: [{models}], {team}}}}}\n"
     return [each.partition(" ")[2] for each in complaints(text)]
 
 
 def test_a_limit_of_a_name_that_leads_nowhere_is_refused_with_the_nearest() -> None:
-    (only,) = told("limits: {models: {openai/gpt-4: {concurrent: 1}, fast: {concurrent: 1}}}")
+    (only,) = complaints_about_team("limits: {models: {openai/gpt-4: {concurrent: 1}, fast: {concurrent: 1}}}")
     assert only.startswith(
         "teams.t.limits.models.openai/gpt-4: no model or route named openai/gpt-4; did you mean openai"
     )
@@ -25,7 +25,10 @@ def test_a_limit_of_a_name_that_leads_nowhere_is_refused_with_the_nearest() -> N
 
 def test_a_limited_name_may_hold_a_colon() -> None:
     table = PRICED.replace("models:\n", "models:\n  local/m:free: {}\n")
-    assert told("limits: {models: {'local/m:free': {concurrent: 1}}}, routes: {own: local/m}", table) == []
+    assert (
+        complaints_about_team("limits: {models: {'local/m:free': {concurrent: 1}}}, routes: {own: local/m}", table)
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -33,16 +36,19 @@ def test_a_limited_name_may_hold_a_colon() -> None:
     [("local/m", "local/*", "add 'local/m' to models"), ("azure/gpt-4o/eu", "azure/gpt-4o", "set the limit there")],
 )
 def test_a_limit_of_a_name_that_is_counted_under_another_is_refused(name: str, counted: str, instead: str) -> None:
-    assert told(f"limits: {{models: {{{name}: {{concurrent: 1}}}}}}") == [
+    assert complaints_about_team(f"limits: {{models: {{{name}: {{concurrent: 1}}}}}}") == [
         f"teams.t.limits.models.{name}: has no effect: requests for this name are counted as '{counted}'; {instead}"
     ]
 
 
 def test_a_budget_s_route_must_lead_somewhere() -> None:
-    (only,) = told("budget: {usd: 5, per: day, then: {route: fsat}}")
+    (only,) = complaints_about_team("budget: {usd: 5, per: day, then: {route: fsat}}")
     assert only == "teams.t.budget.then.route: no model or route named fsat; did you mean fast?"
     for name in ("fast", "own", "openai/gpt-4o-mini", "azure/gpt-4o/eu", "local/any"):
-        assert told(f"budget: {{usd: 5, per: day, then: {{route: {name}}}}}, routes: {{own: local/x}}") == []
+        assert (
+            complaints_about_team(f"budget: {{usd: 5, per: day, then: {{route: {name}}}}}, routes: {{own: local/x}}")
+            == []
+        )
 
 
 def test_a_budget_s_route_from_a_reference_is_not_shown() -> None:
@@ -55,8 +61,8 @@ def test_a_budget_s_route_from_a_reference_is_not_shown() -> None:
 def test_a_budget_that_leads_to_the_only_name_there_is_leads_to_itself() -> None:
     budget = "budget: {usd: 5, per: day, then: {route: openai/gpt-4o}}"
     message = "teams.t.budget.then.route: leads to itself: this team may request no other name"
-    assert told(budget, models="openai/gpt-4o") == [message]
-    assert told(budget) == []
+    assert complaints_about_team(budget, models="openai/gpt-4o") == [message]
+    assert complaints_about_team(budget) == []
 
 
 @looped(
@@ -72,7 +78,7 @@ def test_a_budget_that_leads_to_the_only_name_there_is_leads_to_itself() -> None
 )
 def test_the_ledger_keeps_longer_than_what_is_summed_from_it(team: str, days: int | None) -> None:
     def with_keep(keep: int) -> list[str]:
-        return told(team, f"{PRICED}server: {{ledger: {{keep: {keep}d}}}}\n")
+        return complaints_about_team(team, f"{PRICED}server: {{ledger: {{keep: {keep}d}}}}\n")
 
     if days is None:
         assert with_keep(1) == []
@@ -139,5 +145,5 @@ def test_what_each_user_cannot_have_is_refused_at_its_place(section: str, messag
 
 def test_a_ledger_keeps_what_users_are_summed_from() -> None:
     table = f"{PRICED}server: {{ledger: {{url: 'sqlite:l.db', keep: 20d}}}}\n"
-    (only,) = told("each_user: {budget: {usd: 5, per: month}}", table)
+    (only,) = complaints_about_team("each_user: {budget: {usd: 5, per: month}}", table)
     assert only.startswith("server.ledger.keep: must be at least 32d: a limit or a budget per month is summed")

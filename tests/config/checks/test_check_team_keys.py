@@ -9,14 +9,14 @@ A, B = (f"sha256:{letter * 64}" for letter in "ab")
 TABLE = BASE + "routes: {fast: openai/gpt-4o, slow: azure/gpt-4o}\nteams:\n"
 
 
-def told(teams: str) -> list[str]:
+def complaints_in(teams: str) -> list[str]:
     return complaints(TABLE + teams)
 
 
 def names(models: str, allowed: str = "openai/*, azure/gpt-4o, fast") -> list[str]:
     """Return the complaints about a key that lists these models."""
     key = f"{{hash: '{A}', models: [{models}]}}"
-    found = told(f"  t: {{models: [{allowed}], routes: {{own: local/x}}, keys: [{key}]}}\n")
+    found = complaints_in(f"  t: {{models: [{allowed}], routes: {{own: local/x}}, keys: [{key}]}}\n")
     return [each.partition(" ")[2].removeprefix("teams.t.keys.0.models.") for each in found]
 
 
@@ -28,13 +28,15 @@ def names(models: str, allowed: str = "openai/*, azure/gpt-4o, fast") -> list[st
     ],
 )
 def test_a_team_needs_keys(team: str, problem: str) -> None:
-    assert told(f"  t: {team}\n") == [problem]
+    assert complaints_in(f"  t: {team}\n") == [problem]
 
 
 def test_a_digest_belongs_to_one_team_in_both_spellings() -> None:
     older = f"  a: {{keys: [{{key: '{A}'}}], models: ['*']}}\n"
     newer = f"  b: {{keys: [{{hash: '{A}'}}], models: ['*']}}\n"
-    assert told(older + newer) == ["11:21 teams.b.keys.0.hash: the same key already belongs to team a, at t.yaml:10:20"]
+    assert complaints_in(older + newer) == [
+        "11:21 teams.b.keys.0.hash: the same key already belongs to team a, at t.yaml:10:20"
+    ]
 
 
 @looped("models", ["fast", "openai/*", "openai/gpt-4o", "azure/gpt-4o/eu", "own", "fast, own"])
@@ -69,14 +71,16 @@ def test_a_model_whose_name_continues_a_granted_one_is_not_its_deployment() -> N
 def test_a_route_that_hides_a_model_grants_none_of_its_deployments() -> None:
     key = f"{{hash: '{A}', models: [azure/gpt-4o/eu]}}"
     routes = "routes: {azure/gpt-4o: local/x}"
-    (only,) = told(f"  t: {{models: [azure/gpt-4o], {routes}, keys: [{key}]}}\n")
+    (only,) = complaints_in(f"  t: {{models: [azure/gpt-4o], {routes}, keys: [{key}]}}\n")
     assert "the team may not request this name" in only
 
 
 def test_keys_of_one_name_have_the_same_limits() -> None:
     def two(limits: str) -> list[str]:
         first = f"{{hash: '{A}', name: ci, limits: {{concurrent: 2}}}}"
-        return told(f"  t:\n    models: ['*']\n    keys:\n      - {first}\n      - {{hash: '{B}', name: ci{limits}}}\n")
+        return complaints_in(
+            f"  t:\n    models: ['*']\n    keys:\n      - {first}\n      - {{hash: '{B}', name: ci{limits}}}\n"
+        )
 
     assert two(", limits: {concurrent: 2}") == []
     message = "another key of this name has other limits, at t.yaml:13:9: keys of one name count together"

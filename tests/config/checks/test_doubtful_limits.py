@@ -12,7 +12,9 @@ TABLE = BASE.replace("openai/gpt-4o: {}", "openai/gpt-4o: {price: {input: 2, out
 LEDGER = "server: {ledger: 'sqlite:l.db'}\n"
 
 
-def told(team: str, table: str = TABLE + LEDGER, models: str = "openai/*", key: str = f"'{KEY}'") -> list[str]:
+def warnings_about_team(
+    team: str, table: str = TABLE + LEDGER, models: str = "openai/*", key: str = f"'{KEY}'"
+) -> list[str]:
     """Return the warnings about a team, without lines and columns."""
     text = f"{table}routes: {{fast: openai/gpt-4o}}\nteams: {{t: {{keys: [{key}], models: [{models}], {team}}}}}\n"
     return [each.partition(" ")[2] for each in warnings(text)]
@@ -21,32 +23,36 @@ def told(team: str, table: str = TABLE + LEDGER, models: str = "openai/*", key: 
 def test_what_is_meant_is_not_doubted() -> None:
     limits = "limits: {requests_per_minute: 600, burst: 50, tokens_per_minute: 200k, concurrent: 64}"
     budget = "budget: [{usd: 500, per: month}, {usd: 9, per: day, at: 80%, then: {route: openai/gpt-4o-mini}}]"
-    assert told(f"{limits}, {budget}, on_limit: {{queue: 5s}}") == []
+    assert warnings_about_team(f"{limits}, {budget}, on_limit: {{queue: 5s}}") == []
 
 
 def test_a_limit_of_few_tokens_is_doubted_at_its_place() -> None:
     (only,) = warnings(TABLE.replace("azure: {}", "azure: {limits: {tokens_per_minute: 999}}"))
     assert only.startswith("2:59 vendors.azure.limits.tokens_per_minute: is less than many requests use")
-    assert told("limits: {tokens_per_minute: 1000, requests_per_minute: 1}") == []
-    assert len(told("limits: {tokens_per_second: 500, models: {openai/gpt-4o: {tokens_per_day: 5}}}")) == 2
+    assert warnings_about_team("limits: {tokens_per_minute: 1000, requests_per_minute: 1}") == []
+    assert (
+        len(warnings_about_team("limits: {tokens_per_second: 500, models: {openai/gpt-4o: {tokens_per_day: 5}}}")) == 2
+    )
 
 
 @pytest.mark.parametrize("period", ["second", "minute"])
 def test_a_burst_is_for_requests_that_flow(period: str) -> None:
-    assert told(f"limits: {{burst: 5, requests_per_{period}: 9}}") == []
+    assert warnings_about_team(f"limits: {{burst: 5, requests_per_{period}: 9}}") == []
     message = "teams.t.limits.burst: has no effect without requests_per_second or requests_per_minute"
-    assert told(f"limits: {{burst: 5, tokens_per_{period}: 9k, requests_per_day: 5}}") == [message]
+    assert warnings_about_team(f"limits: {{burst: 5, tokens_per_{period}: 9k, requests_per_day: 5}}") == [message]
 
 
 def test_a_limit_above_one_that_holds_too_is_doubted() -> None:
     key = f"{{hash: '{KEY}', limits: {{requests_per_minute: 601, tokens_per_minute: 300k, concurrent: 5}}}}"
-    assert told("limits: {requests_per_minute: 600, tokens_per_minute: 300k, concurrent: 4}", key=key) == [
+    assert warnings_about_team(
+        "limits: {requests_per_minute: 600, tokens_per_minute: 300k, concurrent: 4}", key=key
+    ) == [
         "teams.t.keys.0.limits.requests_per_minute: has no effect: it is above the team's, 600, which applies too",
         "teams.t.keys.0.limits.concurrent: has no effect: it is above the team's, 4, which applies too",
     ]
     models = "limits: {tokens_per_day: 5M, models: {openai/gpt-4o: {tokens_per_day: 6M}}}"
     message = "has no effect: it is above the team's, 5,000,000, which applies too"
-    assert told(models) == [f"teams.t.limits.models.openai/gpt-4o.tokens_per_day: {message}"]
+    assert warnings_about_team(models) == [f"teams.t.limits.models.openai/gpt-4o.tokens_per_day: {message}"]
 
 
 def test_a_deployment_s_limit_above_its_model_s_or_vendor_s_is_doubted() -> None:
@@ -72,9 +78,9 @@ def test_a_deployment_s_limit_above_its_model_s_or_vendor_s_is_doubted() -> None
 )
 def test_a_limit_that_another_of_its_section_never_lets_come_to_is_doubted(limits: str, key: str, outer: str) -> None:
     message = f"has no effect: it is above {outer}, which applies too"
-    assert told(f"limits: {{{limits}}}") == [f"teams.t.limits.{key}: {message}"]
+    assert warnings_about_team(f"limits: {{{limits}}}") == [f"teams.t.limits.{key}: {message}"]
     place = f"teams.t.limits.models.openai/gpt-4o.{key}"
-    assert told(f"limits: {{models: {{openai/gpt-4o: {{{limits}}}}}}}") == [f"{place}: {message}"]
+    assert warnings_about_team(f"limits: {{models: {{openai/gpt-4o: {{{limits}}}}}}}") == [f"{place}: {message}"]
 
 
 @looped(
@@ -89,7 +95,7 @@ def test_a_limit_that_another_of_its_section_never_lets_come_to_is_doubted(limit
     ],
 )
 def test_limits_that_hold_beside_each_other_are_not_doubted(limits: str) -> None:
-    assert told(f"limits: {{{limits}}}") == []
+    assert warnings_about_team(f"limits: {{{limits}}}") == []
 
 
 def test_a_vendor_s_limits_may_come_at_once_for_ten_seconds_of_a_minute() -> None:
@@ -101,28 +107,28 @@ def test_a_vendor_s_limits_may_come_at_once_for_ten_seconds_of_a_minute() -> Non
 
 def test_a_burst_that_takes_longer_than_an_hour_to_come_back_is_doubted() -> None:
     place = "teams.t.limits.burst: accepts as many requests at once as"
-    assert told("limits: {requests_per_minute: 10, burst: 100000}") == [
+    assert warnings_about_team("limits: {requests_per_minute: 10, burst: 100000}") == [
         f"{place} requests_per_minute, 10, allows in 10,000 minutes"
     ]
-    assert told("limits: {requests_per_second: 2, burst: 7201}") == [
+    assert warnings_about_team("limits: {requests_per_second: 2, burst: 7201}") == [
         f"{place} requests_per_second, 2, allows in 60 minutes"
     ]
-    assert told("limits: {requests_per_minute: 10, burst: 600}") == []
+    assert warnings_about_team("limits: {requests_per_minute: 10, burst: 600}") == []
 
 
 def test_a_limit_of_a_name_that_the_team_may_not_ask_for_is_doubted() -> None:
     limits = "limits: {models: {openai/gpt-4o: {concurrent: 1}, azure/gpt-4o: {concurrent: 1}, own: {concurrent: 1}}}"
-    assert told(f"{limits}, routes: {{own: openai/gpt-4o}}") == [
+    assert warnings_about_team(f"{limits}, routes: {{own: openai/gpt-4o}}") == [
         "teams.t.limits.models.azure/gpt-4o: this team may not request this name"
     ]
 
 
 def test_a_queue_without_limits_is_doubted() -> None:
     message = "teams.t.on_limit: has no effect: neither this team, its keys, its users nor all clients have limits"
-    assert told("on_limit: {queue: 5s}", TABLE + LEDGER + "limits: {concurrent: 9}\n") == []
-    assert told("on_limit: {queue: 5s}") == [message]
-    assert told("on_limit: {queue: 5s}", key=f"{{hash: '{KEY}', limits: {{concurrent: 1}}}}") == []
-    assert told("on_limit: {queue: 5s}, limits: {models: {openai/gpt-4o: {concurrent: 1}}}") == []
+    assert warnings_about_team("on_limit: {queue: 5s}", TABLE + LEDGER + "limits: {concurrent: 9}\n") == []
+    assert warnings_about_team("on_limit: {queue: 5s}") == [message]
+    assert warnings_about_team("on_limit: {queue: 5s}", key=f"{{hash: '{KEY}', limits: {{concurrent: 1}}}}") == []
+    assert warnings_about_team("on_limit: {queue: 5s}, limits: {models: {openai/gpt-4o: {concurrent: 1}}}") == []
 
 
 @looped(
@@ -137,7 +143,7 @@ def test_a_queue_without_limits_is_doubted() -> None:
     ],
 )
 def test_a_budget_that_does_little_is_doubted(budget: str, expected: str) -> None:
-    found = told(f"budget: {budget}")
+    found = warnings_about_team(f"budget: {budget}")
     assert [each[: len(f"teams.t.budget.{expected}")] for each in found] == (
         [f"teams.t.budget.{expected}"] if expected else []
     )
@@ -157,7 +163,7 @@ def test_a_budget_that_does_little_is_doubted(budget: str, expected: str) -> Non
     ],
 )
 def test_a_budget_that_another_refuses_everything_before_is_doubted(budgets: str, key: str, refused: str) -> None:
-    (only,) = told(f"budget: [{budgets}]")
+    (only,) = warnings_about_team(f"budget: [{budgets}]")
     message = f"has no effect: from {refused} on, the budget at "
     assert only.startswith(f"teams.t.budget.{key}: {message}t.yaml:")
 
@@ -174,7 +180,7 @@ def test_a_budget_that_another_refuses_everything_before_is_doubted(budgets: str
     ],
 )
 def test_budgets_that_hold_beside_each_other_are_not_doubted(budgets: str) -> None:
-    assert told(f"budget: [{budgets}]") == []
+    assert warnings_about_team(f"budget: [{budgets}]") == []
 
 
 def test_two_budgets_that_say_the_same_are_doubted() -> None:
@@ -201,9 +207,9 @@ def test_two_budgets_that_say_the_same_are_doubted() -> None:
 )
 def test_what_is_counted_by_the_calendar_needs_a_ledger_of_all_gateways(server: str, expected: str) -> None:
     counted = "limits: {tokens_per_hour: 5M}, budget: {tokens: 9M, per: month}"
-    found = told(counted, f"{TABLE}server: {server}\n")
+    found = warnings_about_team(counted, f"{TABLE}server: {server}\n")
     assert [each[: len(expected)] for each in found] == ([expected] if expected else [])
-    assert told("limits: {tokens_per_minute: 5M}", f"{TABLE}server: {server}\n") == []
+    assert warnings_about_team("limits: {tokens_per_minute: 5M}", f"{TABLE}server: {server}\n") == []
 
 
 def test_a_vendor_s_quota_without_teams_is_forgotten() -> None:
@@ -229,7 +235,7 @@ def test_a_budget_that_a_wider_one_never_lets_a_request_come_to_is_doubted(
 ) -> None:
     own = f"{{hash: '{KEY}', budget: {key}}}" if key else f"'{KEY}'"
     table = TABLE + LEDGER + (f"budget: {everybody}\n" if everybody else "")
-    found = told(f"budget: {team}" if team else "tags: {a: b}", table, key=own)
+    found = warnings_about_team(f"budget: {team}" if team else "tags: {a: b}", table, key=own)
     assert len(found) == bool(expected)
     assert all(each.startswith(expected) for each in found)
 
@@ -263,17 +269,17 @@ def test_a_budget_that_a_wider_one_never_lets_a_request_come_to_is_doubted(
 )
 def test_what_is_said_of_each_user_is_doubted_as_of_teams(section: str, message: str) -> None:
     own = "limits: {requests_per_day: 100}, budget: {usd: 50, per: day}"
-    found = told(f"{own}, each_user: {section}")
+    found = warnings_about_team(f"{own}, each_user: {section}")
     assert len(found) == bool(message)
     assert all(each.startswith(message) for each in found)
 
 
 def test_a_team_may_have_no_limits_of_users_where_all_others_have_them() -> None:
     table = f"{TABLE}{LEDGER}each_user: {{limits: {{requests_per_minute: 5}}}}\n"
-    assert told("each_user: {}, on_limit: {queue: 5s}", table) == [
+    assert warnings_about_team("each_user: {}, on_limit: {queue: 5s}", table) == [
         "teams.t.on_limit: has no effect: neither this team, its keys, its users nor all clients have limits"
     ]
-    assert told("on_limit: {queue: 5s}", table) == []
+    assert warnings_about_team("on_limit: {queue: 5s}", table) == []
     empty = warnings(f"{TABLE}{LEDGER}each_user: {{}}\n")
     assert [each.partition(" ")[2] for each in empty] == [
         "each_user: has no effect: it has neither limits nor a budget"

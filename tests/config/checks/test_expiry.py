@@ -22,7 +22,7 @@ TABLE = f"""{BASE}teams:
 """
 
 
-def told(now: float) -> list[str]:
+def warnings_at(now: float) -> list[str]:
     return [str(problem).removeprefix(f"{NAME}:") for problem in expiry_warnings(load(TABLE), now)]
 
 
@@ -44,8 +44,8 @@ def test_what_ends_is_reported_two_weeks_before(left: float, said: str | None) -
 
 
 def test_a_key_that_ends_is_reported_where_its_end_is_written() -> None:
-    assert told(END - 2 * WARNING_TIME) == []
-    assert told(END - 3 * DAY) == [
+    assert warnings_at(END - 2 * WARNING_TIME) == []
+    assert warnings_at(END - 3 * DAY) == [
         "13:101 teams.search.keys.1.not_after: the key ci expires in 3 days",
         "16:104 teams.ads.keys.0.not_after: this key expires in 3 days",
     ]
@@ -67,7 +67,7 @@ def test_a_key_of_a_file_is_reported_there(tmp_path: Path) -> None:
 
 
 def test_a_team_without_a_key_that_lasts_is_reported() -> None:
-    assert told(END + 365 * DAY) == [
+    assert warnings_at(END + 365 * DAY) == [
         "13:101 teams.search.keys.1.not_after: the key ci has expired",
         "16:104 teams.ads.keys.0.not_after: this key has expired",
         "16:219 teams.ads.keys.1.not_after: this key has expired",

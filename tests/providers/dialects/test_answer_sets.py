@@ -142,7 +142,7 @@ def with_senseless_counts(data: bytes) -> Iterator[bytes]:
         yield COUNT.sub(lambda found, value=value: found[0].replace(found[1], value), data)  # type: ignore[misc]
 
 
-def hold_sense(usage: Usage | None, usual: Usage) -> None:
+def check_counts(usage: Usage | None, usual: Usage) -> None:
     """Check that every count is an integer, not negative, and at most as large as in the valid response."""
     if usage is None:
         return
@@ -158,7 +158,7 @@ def test_what_is_no_count_in_a_stream_counts_nothing(case: AnswerSet, name: str)
     call, data = case.calls[0], case.stream(name)
     if (usual := usage_in(streamed(call, data))) is not None:
         for changed in with_senseless_counts(data):
-            hold_sense(usage_in(streamed(call, changed)), usual)
+            check_counts(usage_in(streamed(call, changed)), usual)
 
 
 @each(lambda case: case.alike.split())
@@ -166,4 +166,4 @@ def test_what_is_no_count_in_an_answer_counts_nothing(case: AnswerSet, name: str
     call, data = case.calls[0], fixture(case.folder, "answers", f"{name}.json")
     if (usual := decoded(call, data).usage) is not None:
         for changed in with_senseless_counts(data):
-            hold_sense(decoded(call, changed).usage, usual)
+            check_counts(decoded(call, changed).usage, usual)

@@ -26,7 +26,9 @@ ADAPTIVE: JsonObject = {"type": "adaptive"}
 BETAS = {"anthropic-version": "2026-10-21", "anthropic-beta": "claude-code-20250219,context-management-2025-06-27"}
 
 
-def asked(profile: str, model: str, body: JsonObject = BODY, **members: object) -> tuple[UpstreamRequest, JsonObject]:
+def counting_call(
+    profile: str, model: str, body: JsonObject = BODY, **members: object
+) -> tuple[UpstreamRequest, JsonObject]:
     sent = count_request(target_of(profile, model, **members), body, BETAS)
     assert sent is not None
     assert (sent.method, sent.stream) == ("POST", False)
@@ -34,14 +36,14 @@ def asked(profile: str, model: str, body: JsonObject = BODY, **members: object) 
 
 
 def test_anthropic_counts_the_client_s_body_as_it_came_but_for_the_model() -> None:
-    sent, body = asked("anthropic", "claude-haiku-4-5")
+    sent, body = counting_call("anthropic", "claude-haiku-4-5")
     assert sent.url == "https://api.anthropic.com/v1/messages/count_tokens"
     assert body == {**BODY, "model": "claude-haiku-4-5"}
     assert sent.headers == BETAS
 
 
 def test_the_table_s_version_is_the_one_that_is_sent() -> None:
-    sent, _ = asked("anthropic", "claude-haiku-4-5", api_version="2023-06-01")
+    sent, _ = counting_call("anthropic", "claude-haiku-4-5", api_version="2023-06-01")
     assert sent.headers["anthropic-version"] == "2023-06-01"
 
 
@@ -51,7 +53,7 @@ def test_what_claude_would_refuse_is_mended_before_it_is_counted() -> None:
         {"type": "text", "text": "bar"},
     ]
     turns: list[JsonObject] = [*cast(list[JsonObject], BODY["messages"]), {"role": "assistant", "content": [*blocks]}]
-    _, body = asked("anthropic", "claude-haiku-4-5", {**BODY, "messages": [*turns]})
+    _, body = counting_call("anthropic", "claude-haiku-4-5", {**BODY, "messages": [*turns]})
     assert body["messages"] == [turns[0], {"role": "assistant", "content": [blocks[1]]}]
 
 
@@ -65,13 +67,13 @@ def test_what_claude_would_refuse_is_mended_before_it_is_counted() -> None:
 )
 def test_settings_that_the_model_has_not_do_not_keep_it_from_counting(model: str, kept: JsonObject) -> None:
     settings: JsonObject = {"output_config": {"effort": "max", "format": {"type": "x"}}, "thinking": ADAPTIVE}
-    _, body = asked("anthropic", model, {**BODY, **settings})
+    _, body = counting_call("anthropic", model, {**BODY, **settings})
     assert {name: body[name] for name in settings if name in body} == kept
 
 
 def test_vertex_counts_at_an_endpoint_of_all_models_with_the_model_in_the_body() -> None:
     base = "https://europe-west1-aiplatform.googleapis.com/v1/projects/p/locations/europe-west1"
-    sent, body = asked("vertex_anthropic", "claude-haiku-4-5@20251001", base_url=base)
+    sent, body = counting_call("vertex_anthropic", "claude-haiku-4-5@20251001", base_url=base)
     assert sent.url == f"{base}/publishers/anthropic/models/count-tokens:rawPredict"
     assert body == {**BODY, "model": "claude-haiku-4-5@20251001", "anthropic_version": "vertex-2023-10-16"}
     assert sent.headers == {"anthropic-beta": "context-management-2025-06-27"}
@@ -79,7 +81,7 @@ def test_vertex_counts_at_an_endpoint_of_all_models_with_the_model_in_the_body()
 
 def test_bedrock_counts_a_whole_body_of_the_model_behind_the_profile() -> None:
     base = "https://bedrock-runtime.eu-west-1.amazonaws.com"
-    sent, body = asked("bedrock_anthropic", "eu.anthropic.claude-haiku-4-5-20251001-v1:0", base_url=base)
+    sent, body = counting_call("bedrock_anthropic", "eu.anthropic.claude-haiku-4-5-20251001-v1:0", base_url=base)
     assert sent.url == f"{base}/model/anthropic.claude-haiku-4-5-20251001-v1%3A0/count-tokens"
     held = cast(dict[str, dict[str, dict[str, str]]], body)["input"]["invokeModel"]["body"]
     assert orjson.loads(b64decode(held)) == {

@@ -34,7 +34,7 @@ OTHER, NO_MATCH, NO_OBJECT = "it is none of the choices", "it does not match the
 PHONE = Guided("regex", r"\d{3}-\d{4}")
 
 
-def asked(guided: Guided | None = None, response_format: JsonObject | None = None) -> Params:
+def constraint_params(guided: Guided | None = None, response_format: JsonObject | None = None) -> Params:
     params = Params()
     if guided is not None:
         params["guided"] = guided
@@ -50,7 +50,7 @@ def verify_of(params: Params) -> Verifier:
     return compile_check(check)
 
 
-@looped("params", [asked(Guided("json", SCHEMA)), asked(response_format=NAMED)])
+@looped("params", [constraint_params(Guided("json", SCHEMA)), constraint_params(response_format=NAMED)])
 @looped(
     ("text", "reason"),
     [
@@ -77,23 +77,23 @@ def test_an_answer_is_held_against_the_schema(params: Params, text: str, reason:
 @looped(
     ("params", "text", "reason"),
     [
-        (asked(Guided("choice", ("yes", "no"))), "yes", None),
-        (asked(Guided("choice", ("yes", "no"))), "yes ", OTHER),
-        (asked(Guided("choice", ("yes", "no"))), "", OTHER),
-        (asked(PHONE), "555-0123", None),
-        (asked(PHONE), "555-0123\n", NO_MATCH),
-        (asked(PHONE), "call 555-0123", NO_MATCH),
-        (asked(Guided("regex", "^a|b$")), "ab", NO_MATCH),
-        (asked(Guided("regex", r"\w+ \w+")), "José García", None),
-        (asked(Guided("regex", r"\w+ \w+")), "José, García", NO_MATCH),
-        (asked(Guided("regex", ".*")), "a\nb", None),
-        (asked(Guided("regex", "(a*)*b")), "a" * 50_000, NO_MATCH),
-        (asked(response_format={"type": "json_object"}), '{"a":[]}', None),
-        (asked(response_format={"type": "json_object"}), "[]", NO_OBJECT),
-        (asked(response_format={"type": "json_object"}), "sorry", NOT_JSON),
-        (asked(response_format={"type": "json_object", "schema": SCHEMA}), '{"a":-1}', BROKEN),
-        (asked(response_format={"type": "json_schema", "json_schema": {"name": "n"}}), "[1]", None),
-        (asked(response_format={"type": "json_schema", "json_schema": {"name": "n"}}), "sorry", NOT_JSON),
+        (constraint_params(Guided("choice", ("yes", "no"))), "yes", None),
+        (constraint_params(Guided("choice", ("yes", "no"))), "yes ", OTHER),
+        (constraint_params(Guided("choice", ("yes", "no"))), "", OTHER),
+        (constraint_params(PHONE), "555-0123", None),
+        (constraint_params(PHONE), "555-0123\n", NO_MATCH),
+        (constraint_params(PHONE), "call 555-0123", NO_MATCH),
+        (constraint_params(Guided("regex", "^a|b$")), "ab", NO_MATCH),
+        (constraint_params(Guided("regex", r"\w+ \w+")), "José García", None),
+        (constraint_params(Guided("regex", r"\w+ \w+")), "José, García", NO_MATCH),
+        (constraint_params(Guided("regex", ".*")), "a\nb", None),
+        (constraint_params(Guided("regex", "(a*)*b")), "a" * 50_000, NO_MATCH),
+        (constraint_params(response_format={"type": "json_object"}), '{"a":[]}', None),
+        (constraint_params(response_format={"type": "json_object"}), "[]", NO_OBJECT),
+        (constraint_params(response_format={"type": "json_object"}), "sorry", NOT_JSON),
+        (constraint_params(response_format={"type": "json_object", "schema": SCHEMA}), '{"a":-1}', BROKEN),
+        (constraint_params(response_format={"type": "json_schema", "json_schema": {"name": "n"}}), "[1]", None),
+        (constraint_params(response_format={"type": "json_schema", "json_schema": {"name": "n"}}), "sorry", NOT_JSON),
     ],
 )
 def test_an_answer_is_held_against_other_constraints(params: Params, text: str, reason: str | None) -> None:
@@ -104,11 +104,11 @@ def test_an_answer_is_held_against_other_constraints(params: Params, text: str, 
 @looped(
     "params",
     [
-        asked(),
-        asked(Guided("grammar", 'root ::= "a"')),
-        asked(response_format={"type": "text"}),
-        asked(response_format={"type": "grammar", "grammar": "g"}),
-        asked(response_format={"type": "structural_tag"}),
+        constraint_params(),
+        constraint_params(Guided("grammar", 'root ::= "a"')),
+        constraint_params(response_format={"type": "text"}),
+        constraint_params(response_format={"type": "grammar", "grammar": "g"}),
+        constraint_params(response_format={"type": "structural_tag"}),
     ],
 )
 def test_what_cannot_be_checked_has_no_verifier(params: Params) -> None:
@@ -118,12 +118,15 @@ def test_what_cannot_be_checked_has_no_verifier(params: Params) -> None:
 @looped(
     ("params", "reason"),
     [
-        (asked(Guided("regex", r"\bword")), "since the pattern uses a word boundary at position 0"),
-        (asked(Guided("regex", "(")), r"since the pattern has an unbalanced '\(' at position 0"),
-        (asked(Guided("regex", "((a{900}){900}){900}")), "since the pattern is too large to be checked"),
-        (asked(Guided("regex", r"[^\x00-\U0010FFFF]")), "since the pattern has a class without a character"),
-        (asked(Guided("json", {"$ref": "#/$defs/none"})), "since the schema cannot be compiled"),
-        (asked(Guided("json", {"pattern": "("})), "since the schema cannot be compiled"),
+        (constraint_params(Guided("regex", r"\bword")), "since the pattern uses a word boundary at position 0"),
+        (constraint_params(Guided("regex", "(")), r"since the pattern has an unbalanced '\(' at position 0"),
+        (constraint_params(Guided("regex", "((a{900}){900}){900}")), "since the pattern is too large to be checked"),
+        (
+            constraint_params(Guided("regex", r"[^\x00-\U0010FFFF]")),
+            "since the pattern has a class without a character",
+        ),
+        (constraint_params(Guided("json", {"$ref": "#/$defs/none"})), "since the schema cannot be compiled"),
+        (constraint_params(Guided("json", {"pattern": "("})), "since the schema cannot be compiled"),
     ],
 )
 def test_a_constraint_that_no_answer_can_be_held_against_is_unenforceable(params: Params, reason: str) -> None:
@@ -134,12 +137,14 @@ def test_a_constraint_that_no_answer_can_be_held_against_is_unenforceable(params
 
 def test_the_same_schema_is_the_same_check_whatever_its_order() -> None:
     again: JsonObject = dict(reversed(SCHEMA.items()))
-    assert required_check(asked(Guided("json", SCHEMA))) == required_check(asked(Guided("json", again)))
+    assert required_check(constraint_params(Guided("json", SCHEMA))) == required_check(
+        constraint_params(Guided("json", again))
+    )
 
 
 def test_a_huge_schema_is_not_checked() -> None:
     with pytest.raises(Unenforceable, match="since the schema is larger than 1048576 bytes"):
-        required_check(asked(Guided("json", {"description": "x" * (1 << 20)})))
+        required_check(constraint_params(Guided("json", {"description": "x" * (1 << 20)})))
 
 
 def test_only_checks_whose_cost_the_text_bounds_are_brief() -> None:
@@ -151,7 +156,7 @@ def test_only_checks_whose_cost_the_text_bounds_are_brief() -> None:
 
 
 def test_an_answer_nested_beyond_what_the_native_stack_holds_keeps_no_schema() -> None:
-    verify = verify_of(asked(Guided("json", {"type": "array", "items": {"$ref": "#"}})))
+    verify = verify_of(constraint_params(Guided("json", {"type": "array", "items": {"$ref": "#"}})))
     assert verify("[" * 200 + "]" * 200) is None
     assert verify("[" * 201 + "]" * 201) == BROKEN
 
@@ -159,7 +164,7 @@ def test_an_answer_nested_beyond_what_the_native_stack_holds_keeps_no_schema() -
 @given(patterns, texts)
 @example("(a?){2}b", "aab")
 def test_a_pattern_is_kept_exactly_where_python_finds_a_full_match(pattern: str, text: str) -> None:
-    verify = verify_of(asked(Guided("regex", pattern)))
+    verify = verify_of(constraint_params(Guided("regex", pattern)))
     assert (verify(text) is None) == bool(re.fullmatch(pattern, text))
 
 
@@ -167,25 +172,29 @@ def test_a_pattern_is_kept_exactly_where_python_finds_a_full_match(pattern: str,
 @example(r"\w", "é")
 @example(r"\W", "„")
 def test_beyond_ascii_what_python_matches_is_never_faulted(pattern: str, text: str) -> None:
-    verify = verify_of(asked(Guided("regex", pattern)))
+    verify = verify_of(constraint_params(Guided("regex", pattern)))
     assert verify(text) is None or not re.fullmatch(pattern, text)
 
 
 @given(st.lists(st.text(max_size=3), min_size=1, unique=True), st.text(max_size=3))
 def test_a_choice_is_kept_by_its_members(choices: list[str], text: str) -> None:
-    verify = verify_of(asked(Guided("choice", tuple(choices))))
+    verify = verify_of(constraint_params(Guided("choice", tuple(choices))))
     assert (verify(text) is None) == (text in choices)
 
 
 @given(st.text())
 def test_no_reason_holds_any_of_the_text(text: str) -> None:
-    for params in (asked(Guided("json", SCHEMA)), asked(PHONE), asked(Guided("choice", ("a",)))):
+    for params in (
+        constraint_params(Guided("json", SCHEMA)),
+        constraint_params(PHONE),
+        constraint_params(Guided("choice", ("a",))),
+    ):
         verify = verify_of(params)
         assert verify(f"{text}#") in {NOT_JSON, NO_MATCH, OTHER}
 
 
 def test_json_is_read_as_the_rest_of_the_gateway_reads_it() -> None:
-    verify = verify_of(asked(Guided("json", {"type": "string"})))
+    verify = verify_of(constraint_params(Guided("json", {"type": "string"})))
     assert verify(orjson.dumps("é\u2028").decode()) is None
 
 

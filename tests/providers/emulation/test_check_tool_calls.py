@@ -98,7 +98,7 @@ def test_a_schema_too_large_to_be_checked_is_refused() -> None:
 
 @looped("rules", some(["any", "openai", "anthropic", NO_PROMISE], 2))
 def test_ten_thousand_strict_tools_cost_a_bounded_time(rules: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check_tool_calls, "MAX_CHECKED", MAX_CHECKED // 8)  # where both numbers of tools stop
+    monkeypatch.setattr(check_tool_calls, "MAX_CHECKED", MAX_CHECKED // 8)  # both numbers of tools stop here
     wide: JsonObject = {**SCHEMA, "properties": {f"p{number}": {"type": "integer"} for number in range(500)}}
 
     def refused(count: int) -> None:

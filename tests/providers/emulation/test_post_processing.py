@@ -45,7 +45,7 @@ def scanning(finishing: PostProcessing = STOP, count: int = 1) -> StopScanningDe
     return StopScanningDecoder(DIALECT.stream(sent(chats=False, choices=count)), finishing, count)
 
 
-def play(decoder: StreamDecoder, pieces: Sequence[bytes]) -> list[StreamEvent]:
+def events_until_complete(decoder: StreamDecoder, pieces: Sequence[bytes]) -> list[StreamEvent]:
     """Return the events of the chunks until the decoder is complete or the body ends."""
     events: list[StreamEvent] = []
     for piece in pieces:
@@ -72,7 +72,7 @@ HIT = said("one E") + said("N") + said("D two") + said("", reason="length") + fr
 def test_a_stop_is_found_wherever_the_stream_is_cut() -> None:
     for place in range(len(HIT) + 1):
         decoder = scanning()
-        events = play(decoder, [HIT[:place], HIT[place:]])
+        events = events_until_complete(decoder, [HIT[:place], HIT[place:]])
         assert text_of(events) == "one "
         assert ends(events) == [(0, "stop")]
         assert decoder.complete
@@ -98,7 +98,7 @@ def test_the_answer_is_the_same_however_text_and_bytes_are_cut(
     edges = [0, *sorted(min(place, len(text)) for place in places), len(text)]
     texts = [text[start:end] for start, end in pairwise(edges)]
     stream = b"".join(map(said, texts)) + said("", reason="length") + frame(USAGE) + DONE
-    events = play(
+    events = events_until_complete(
         scanning(PostProcessing(stops=("END",), keep=keep)),
         [stream[at : at + size] for at in range(0, len(stream), size)],
     )
@@ -113,7 +113,9 @@ def test_an_answer_that_a_stop_cuts_has_the_prompt_that_the_vendor_reported() ->
     delta = b'data: {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "%b"}}\n\n'
     target = target_of("anthropic", max_output_tokens=9)
     inner = target.dialect.stream(sent_for(replace(chat_request(), stream=True), target))
-    events = play(StopScanningDecoder(inner, STOP, 1), [start, *[delta % text for text in (b"12345", b"END", b"x")]])
+    events = events_until_complete(
+        StopScanningDecoder(inner, STOP, 1), [start, *[delta % text for text in (b"12345", b"END", b"x")]]
+    )
     assert text_of(events) == "12345"
     assert events[-1] == Usage(90, 2, estimated=True)
 
@@ -121,13 +123,15 @@ def test_an_answer_that_a_stop_cuts_has_the_prompt_that_the_vendor_reported() ->
 def test_a_stream_without_a_stop_is_as_it_was() -> None:
     stream = said("one") + said("two") + said("", reason="stop") + frame(USAGE) + DONE
     decoder = scanning()
-    assert play(decoder, [stream]) == play(DIALECT.stream(sent(chats=False)), [stream])
+    assert events_until_complete(decoder, [stream]) == events_until_complete(
+        DIALECT.stream(sent(chats=False)), [stream]
+    )
     assert decoder.cut == set()
 
 
 def test_what_could_have_become_a_stop_is_given_at_the_end() -> None:
-    assert text_of(play(scanning(), [said("one EN") + said("", reason="stop") + DONE])) == "one EN"
-    assert text_of(play(scanning(), [said("one EN", reason="length")])) == "one EN"
+    assert text_of(events_until_complete(scanning(), [said("one EN") + said("", reason="stop") + DONE])) == "one EN"
+    assert text_of(events_until_complete(scanning(), [said("one EN", reason="length")])) == "one EN"
 
 
 def test_each_choice_is_searched_by_itself_and_all_must_end() -> None:
@@ -151,13 +155,13 @@ def test_a_choice_that_the_vendor_ended_after_the_hit_generates_no_more() -> Non
     decoder = scanning(count=2)
     list(decoder.feed(said("aEND") + said("", 0, "stop") + said("b", 1)))
     assert (decoder.complete, decoder.cut) == (False, set())
-    events = play(decoder, [said("", 1, "stop") + frame(USAGE), DONE])
+    events = events_until_complete(decoder, [said("", 1, "stop") + frame(USAGE), DONE])
     assert Usage(6, 2) in events
 
 
 def test_a_stop_in_the_very_last_piece_leaves_the_usage_to_be_read() -> None:
     decoder = scanning()
-    events = play(decoder, [said("aEND", reason="stop"), frame(USAGE), DONE])
+    events = events_until_complete(decoder, [said("aEND", reason="stop"), frame(USAGE), DONE])
     assert (text_of(events), ends(events), events[-1]) == ("a", [(0, "stop")], Usage(6, 2))
 
 
@@ -169,7 +173,7 @@ def test_what_goes_wrong_after_every_choice_was_cut_does_not_matter() -> None:
 
 def test_a_vendor_that_ended_in_the_same_piece_as_the_hit_has_its_end_read() -> None:
     decoder = scanning()
-    events = play(decoder, [said("aEND") + said("", reason="length"), frame(USAGE), DONE])
+    events = events_until_complete(decoder, [said("aEND") + said("", reason="length"), frame(USAGE), DONE])
     assert (text_of(events), ends(events), events[-1]) == ("a", [(0, "stop")], Usage(6, 2))
     assert decoder.cut == set()
 
@@ -180,13 +184,13 @@ def test_a_stream_that_breaks_before_a_stop_is_broken() -> None:
     with pytest.raises(UpstreamError):
         next(events)
     with pytest.raises(UpstreamError):
-        play(scanning(), [said("aE")])
+        events_until_complete(scanning(), [said("aE")])
 
 
 # Echoed prompts ----- -------------------------------------------------------------------------------------------------
 
 
-def through(finisher: PostProcessor, *chunks: Chunk) -> list[Chunk]:
+def client_chunks(finisher: PostProcessor, *chunks: Chunk) -> list[Chunk]:
     """Return the chunks that the client receives."""
     return [out for chunk in chunks for out in finisher.feed(chunk)]
 
@@ -194,7 +198,7 @@ def through(finisher: PostProcessor, *chunks: Chunk) -> list[Chunk]:
 def test_each_choice_gets_the_prompt_it_is_for_once() -> None:
     finisher = PostProcessor(PostProcessing(echo=("A:", "B:"), n=2, candidates=2))
     chunks = [Chunk(index, f"{index}") for index in (2, 0, 3, 1)] + [Chunk(index, "!", "stop") for index in range(4)]
-    texts = [(chunk.index, chunk.text) for chunk in through(finisher, *chunks)]
+    texts = [(chunk.index, chunk.text) for chunk in client_chunks(finisher, *chunks)]
     assert texts == [(2, "B:2"), (0, "A:0"), (3, "B:3"), (1, "A:1"), (0, "!"), (1, "!"), (2, "!"), (3, "!")]
 
 
@@ -210,7 +214,7 @@ def test_a_whole_answer_gets_its_prompts_too() -> None:
 
 def test_where_nothing_is_to_be_done_nothing_is_touched() -> None:
     chunk = Chunk(0, "a", "stop")
-    assert through(PostProcessor(PostProcessing()), chunk)[0] is chunk
+    assert client_chunks(PostProcessor(PostProcessing()), chunk)[0] is chunk
 
 
 # Candidates ----------------------------------------------------------------------------------------------------------
@@ -314,7 +318,7 @@ def test_an_error_in_an_event_of_its_own_changes_nothing_after_the_end() -> None
         b'data: {"type":"content_block_delta","delta":{"type":"text_delta","text":"END"}}\n\n',
         b'data: {"type":"error","error":{"type":"overloaded_error","message":"x"}}\n\n',
     )
-    assert text_of(play(decoder, [begun, said_so])) == "a"
+    assert text_of(events_until_complete(decoder, [begun, said_so])) == "a"
     assert list(decoder.feed(broken)) == []
 
 

@@ -187,7 +187,7 @@ def test_an_event_of_a_million_empty_lines_takes_no_more_than_its_bytes() -> Non
     assert grown.bytes < 16 * 2**20
 
 
-def begun(*pieces: bytes) -> bytes | None:
+def begun_event(*pieces: bytes) -> bytes | None:
     """Return the bytes that the parser has of the next event after these chunks."""
     parser = SSEParser()
     for piece in pieces:
@@ -197,18 +197,18 @@ def begun(*pieces: bytes) -> bytes | None:
 
 @looped("event", [b"data: a\n\n", b"data: a\r\n\r\n", b": comment\n", b"x\n"])
 def test_between_events_the_begin_of_the_next_one_s_first_line_is_known(event: bytes) -> None:
-    assert begun(event) == b""
-    assert begun(event, b"dat") == b"dat"
+    assert begun_event(event) == b""
+    assert begun_event(event, b"dat") == b"dat"
 
 
 @looped("pending", [b"data: a\n", b"data\n", b"event: a\n", b"data: a\r\r", b"more than 9"])
 def test_what_is_more_than_that_is_not_told(pending: bytes) -> None:
-    assert begun(b"data: a\n\n", pending) is None
+    assert begun_event(b"data: a\n\n", pending) is None
 
 
 def test_before_the_stream_s_first_bytes_there_may_be_a_mark() -> None:
-    assert begun() is None
-    assert begun(b"\xef") is None
+    assert begun_event() is None
+    assert begun_event(b"\xef") is None
 
 
 def test_what_somebody_else_has_read_of_an_event_is_left_out() -> None:

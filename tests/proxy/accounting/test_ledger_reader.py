@@ -20,7 +20,7 @@ from tests.support.waiting import until
 
 @pytest.fixture
 def settings(tmp_path: Path) -> LedgerSettings:
-    """A ledger with two requests."""
+    """Return the settings of a ledger with two requests."""
     made = sqlite(tmp_path)
     store = SqliteStore(made)
     store.add([journaled(1), journaled(2)])

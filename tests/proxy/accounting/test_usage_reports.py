@@ -36,7 +36,7 @@ def now() -> float:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> LedgerSettings:
-    """A ledger with two requests of one team and one of another, and two rows in a journal."""
+    """Return the settings of a ledger with two requests of one team, one of another, and two rows in a journal."""
     made = sqlite(tmp_path)
     store = SqliteStore(made)
     store.add([journaled(1), journaled(2), journaled(3, NOON, "data")])

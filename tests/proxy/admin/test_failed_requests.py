@@ -26,7 +26,7 @@ def record(name: str, outcome: Outcome = "upstream_error", *attempts: Attempt) -
     return made
 
 
-def kept(*records: RequestRecord) -> tuple[FailedRequest, ...]:
+def recorded_requests(*records: RequestRecord) -> tuple[FailedRequest, ...]:
     times = iter(range(len(records)))
     requests = FailedRequests(lambda: float(next(times)))
     for each in records:
@@ -37,7 +37,7 @@ def kept(*records: RequestRecord) -> tuple[FailedRequest, ...]:
 def test_a_failure_is_kept_with_its_attempts_and_their_causes_in_our_words() -> None:
     refused = Attempt("v/m/a", 10.0, 10.1, "connect", None, "The upstream refused.", cause="refused")
     failed = Attempt("v/*/b", 10.1, 10.25, "quota", 429, "Vendor: your prompt 'x'.", name="v/other/b")
-    (found,) = kept(record("req-1", "upstream_error", refused, failed))
+    (found,) = recorded_requests(record("req-1", "upstream_error", refused, failed))
     assert (found.request_id, found.team, found.model, found.status) == ("req-1", "search", "v/m", 502)
     assert (found.outcome, found.code, found.milliseconds) == ("upstream_error", "upstream_error", 250)
     told = [(each.deployment, each.outcome, each.status, each.milliseconds, each.message) for each in found.attempts]
@@ -49,12 +49,12 @@ def test_a_failure_is_kept_with_its_attempts_and_their_causes_in_our_words() -> 
 
 @looped("outcome", ["ok", "shed", "client_gone"])
 def test_what_is_nobody_s_failure_is_not_kept(outcome: Outcome) -> None:
-    assert kept(record("r", outcome)) == ()
+    assert recorded_requests(record("r", outcome)) == ()
 
 
 def test_refused_clients_push_out_no_failure() -> None:
     failed = [record(f"failed-{number}", "timeout") for number in range(MOST_FAILED + 5)]
-    found = kept(*failed, *(record(f"denied-{number}", "denied") for number in range(500)))
+    found = recorded_requests(*failed, *(record(f"denied-{number}", "denied") for number in range(500)))
     names = [each.request_id for each in found]
     assert len(names) == MOST_FAILED + MOST_REFUSED
     assert names[0] == "denied-499"
@@ -63,7 +63,10 @@ def test_refused_clients_push_out_no_failure() -> None:
 
 
 def test_of_several_processes_the_newest_are_kept() -> None:
-    one, other = kept(*(record(f"a{n}") for n in range(60))), kept(*(record(f"b{n}") for n in range(60)))
+    one, other = (
+        recorded_requests(*(record(f"a{n}") for n in range(60))),
+        recorded_requests(*(record(f"b{n}") for n in range(60))),
+    )
     found = newest_of([one, other])
     assert len(found) == MOST_FAILED
     assert {each.request_id for each in found[:2]} == {"a59", "b59"}
@@ -75,7 +78,7 @@ def test_what_clients_and_vendors_choose_is_cut() -> None:
     ]
     hostile = record("r" * 128, "upstream_error", *attempts)
     hostile.asked = "\udcff<b>" * 10**5
-    found = kept(*(hostile for _ in range(MOST_FAILED)))
+    found = recorded_requests(*(hostile for _ in range(MOST_FAILED)))
     assert len(found[0].attempts) == MOST_ATTEMPTS
     assert found[0].more == 50 - MOST_ATTEMPTS
     assert len(found[0].model) == MOST_NAME
@@ -95,5 +98,5 @@ def test_a_refused_request_is_kept_with_what_refused_it() -> None:
     limited.limit = RefusingLimit("team search", "rate", "requests", "minute", "60 requests")
     denied.status, denied.client = 401, "192.0.2.7"
     limited.client = "192.0.2.8"
-    found = {each.request_id: (each.limit, each.client) for each in kept(limited, denied)}
+    found = {each.request_id: (each.limit, each.client) for each in recorded_requests(limited, denied)}
     assert found == {"limited": ("rate of team search: 60 requests per minute", ""), "denied": ("", "192.0.2.7")}

@@ -12,7 +12,7 @@ from tests.proxy.admin.test_page_sections import said
 from tests.support.looped import looped
 
 
-def shown(figures: HourFigures) -> str:
+def section_html(figures: HourFigures) -> str:
     return last_hour(page(status=replace(status(), hour=figures)))
 
 
@@ -28,7 +28,7 @@ def labels(markup: str) -> list[str]:
 
 
 def test_each_chart_says_its_figures_in_words_too() -> None:
-    made = shown(hour())
+    made = section_html(hour())
     text = said(made)
     for words in (
         "Requests by outcome 28 requests in the hour; the top is 20 a minute",
@@ -49,17 +49,17 @@ def test_each_chart_says_its_figures_in_words_too() -> None:
 
 
 def test_requests_for_names_with_affinity_are_shown_by_where_they_were_served() -> None:
-    made = shown(placed_hour())
+    made = section_html(placed_hour())
     assert len(labels(made)) == 7
     assert labels(made)[-1].endswith(
         ": kept 4 (25.0%); spilled by load 1 (6.2%); spilled by health 1 (6.2%); short 7 (43.8%); none 3 (18.8%)"
     )
     assert "16 requests for names with affinity; the top is 20 a minute" in said(made)
-    assert "names with affinity" not in said(shown(hour()))
+    assert "names with affinity" not in said(section_html(hour()))
 
 
 def test_the_table_repeats_the_charts_by_five_minutes() -> None:
-    made = shown(placed_hour())
+    made = section_html(placed_hour())
     text = said(made[made.index("<details") :])
     assert "13:40 to 13:44 4 1 3 1 4 " in text
     assert " 2,000 0.50 25.0% 50.0% 14:10 to 14:14 6 1 3 1 4 " in text
@@ -68,7 +68,7 @@ def test_the_table_repeats_the_charts_by_five_minutes() -> None:
 
 
 def test_those_that_spent_most_are_named_with_their_share() -> None:
-    text = said(shown(hour()))
+    text = said(section_html(hour()))
     known = "1.75 without 2 requests of unknown cost 100.0% 5,000 10"
     assert (
         f"The teams that spent most in the hour. Name Cost in USD Share of cost Tokens Requests search {known}" in text
@@ -78,7 +78,9 @@ def test_those_that_spent_most_are_named_with_their_share() -> None:
 
 
 def test_who_used_nothing_has_not_spent_most() -> None:
-    text = said(shown(HourFigures(NEWEST, (minute(NEWEST),), {}, {}, {"v/down": Spent(7), "v/up": Spent(1, 5, 0.5)})))
+    text = said(
+        section_html(HourFigures(NEWEST, (minute(NEWEST),), {}, {}, {"v/down": Spent(7), "v/up": Spent(1, 5, 0.5)}))
+    )
     assert "v/up 0.50 100.0% 5 1" in text
     assert "v/down" not in text
 
@@ -86,7 +88,7 @@ def test_who_used_nothing_has_not_spent_most() -> None:
 def test_a_cost_that_is_not_known_is_not_shown_as_nothing() -> None:
     spent, known = Spent(3, 30, 0.0, 3), Spent(1, 1, 2.0)
     models = {"v/m": spent, "v/priced": known}
-    text = said(shown(HourFigures(NEWEST, (minute(NEWEST),), {"search": {NEWEST: spent}}, {}, models)))
+    text = said(section_html(HourFigures(NEWEST, (minute(NEWEST),), {"search": {NEWEST: spent}}, {}, models)))
     assert "Cost by team none is known in the hour" in text
     assert "search unknown 30 3" in text
     assert f" 30 unknown 25.0% {NONE} The teams" in text
@@ -96,7 +98,7 @@ def test_a_cost_that_is_not_known_is_not_shown_as_nothing() -> None:
 def test_teams_and_spenders_beyond_the_most_are_all_others() -> None:
     spenders = {f"t{number}": Spent(1, 10, float(number + 1)) for number in range(8)}
     teams = {name: {NEWEST: spent} for name, spent in spenders.items()}
-    made = shown(HourFigures(NEWEST, (minute(NEWEST),), teams, {}, spenders))
+    made = section_html(HourFigures(NEWEST, (minute(NEWEST),), teams, {}, spenders))
     assert labels(made)[3].endswith("t3 4.00 USD; all others 6.00 USD")
     assert labels(made)[3].count(" USD") == MOST_TEAMS + 1
     assert said(made).count("all others") == 4
@@ -106,7 +108,7 @@ def test_teams_and_spenders_beyond_the_most_are_all_others() -> None:
 
 def test_a_team_has_the_same_colour_in_each_chart() -> None:
     teams = {"dear": {NEWEST: Spent(1, 10, 5.0)}, "long": {NEWEST: Spent(1, 9000, 0.5)}}
-    made = shown(HourFigures(NEWEST, (minute(NEWEST),), teams))
+    made = section_html(HourFigures(NEWEST, (minute(NEWEST),), teams))
     assert '<span class="blue" aria-hidden="true">■</span> dear 5.00 USD' in made
     assert '<span class="blue" aria-hidden="true">■</span> dear 10<' in made
     assert '<span class="orange" aria-hidden="true">■</span> long 9,000' in made
@@ -114,17 +116,17 @@ def test_a_team_has_the_same_colour_in_each_chart() -> None:
 
 def test_what_was_not_measured_has_no_chart_and_says_so() -> None:
     refused = MinuteFigures(NEWEST, tuple(int(place == 6) for place in range(10)))
-    made = shown(HourFigures(NEWEST, (refused,)))
+    made = section_html(HourFigures(NEWEST, (refused,)))
     text = said(made)
     assert len(labels(made)) == 1
     assert "Duration none was measured in the hour" in text
     assert "Prompt tokens from vendors' caches no prompt tokens in the hour" in text
     assert "spent most" not in text
-    assert said(shown(NO_HOUR)) == "Last hourNo request has ended in the last hour. "
+    assert said(section_html(NO_HOUR)) == "Last hourNo request has ended in the last hour. "
 
 
 def test_hostile_names_are_text_and_change_no_element() -> None:
-    honest, hostile = shown(hour("wo/rd")), shown(hour(HOSTILE))
+    honest, hostile = section_html(hour("wo/rd")), section_html(hour(HOSTILE))
     assert [tag for tag, _ in read(hostile).elements] == [tag for tag, _ in read(honest).elements]
     assert "<script" not in hostile
     assert "\u202e" not in hostile

@@ -1,4 +1,4 @@
-"""Counts and quantiles of the last minutes: what is counted, when it is forgotten, and the bound of the memory."""
+"""Counts and quantiles of the last minutes: the counted events, their expiry, and the bound of the memory."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A command resolves names for the team that is named, or without one."""
+"""A command resolves names for the team of its option, or for no team."""
 
 from collections.abc import Callable
 

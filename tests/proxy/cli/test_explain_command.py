@@ -274,7 +274,7 @@ def test_the_answer_cache_of_a_name_is_told(source: Writer, tmp_path: Path, caps
     for form in ("text", "json"):
         assert explain(table, ExplainOptions(str(request), None, None, None), FORMS[form]) == 0
         printed.append(capsys.readouterr().out)
-    assert "Aesponses are cached 600 s and 3600 s more while no deployment answers" in printed[0]
+    assert "Responses are cached 600 s and 3600 s more while no deployment answers" in printed[0]
     told = {"ttl": 600.0, "stale": 3600.0, "scope": "team", "where": "memory", "max_bytes": 262144}
     assert json.loads(printed[1])["cache"] == {**told, "this_request": "this request's is"}
 

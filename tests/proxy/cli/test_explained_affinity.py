@@ -17,7 +17,9 @@ from tests.proxy.cli.test_explain_command import LONG, Output, Writer
 from tests.support.looped import looped
 
 
-def asked_with(table: Source, tmp_path: Path, capsys: Output, headers: Sequence[str], **body: object) -> list[str]:
+def explanation_with(
+    table: Source, tmp_path: Path, capsys: Output, headers: Sequence[str], **body: object
+) -> list[str]:
     """Return the explanation of a request with headers, as text and as JSON."""
     request = tmp_path / "request.json"
     request.write_bytes(orjson.dumps(body))
@@ -33,15 +35,17 @@ def test_a_header_names_the_conversation_and_no_value_is_printed(
 ) -> None:
     headers = [f"Authorization: Bearer {CANARY}", f"X-Api-Key:{CANARY}", f"Session-Id: {CANARY}"]
     body = {"model": "azure-eu/gpt-4o", "messages": LONG, "prompt_cache_key": "k"}
-    text, facts = asked_with(source(TABLE), tmp_path, capsys, headers, **body)
+    text, facts = explanation_with(source(TABLE), tmp_path, capsys, headers, **body)
     assert " by session-id. It ranks\n  azure-eu/gpt-4o: azure-eu/gpt-4o/" in text
     assert json.loads(facts)["affinity"]["key"] == "session-id"
     assert CANARY not in text + facts
     number = session_number(ANYONE.tenant, CANARY)
     assert json.loads(facts)["affinity"]["conversation"] == f"{number:016x}"
-    other = asked_with(source(TABLE), tmp_path, capsys, ["session-id: another"], **body)[1]
+    other = explanation_with(source(TABLE), tmp_path, capsys, ["session-id: another"], **body)[1]
     assert json.loads(other)["affinity"]["conversation"] != f"{number:016x}"
-    text = asked_with(source(TABLE), tmp_path, capsys, ["user-agent: x"], model="azure-eu/gpt-4o", prompt="p" * 5000)[0]
+    text = explanation_with(
+        source(TABLE), tmp_path, capsys, ["user-agent: x"], model="azure-eu/gpt-4o", prompt="p" * 5000
+    )[0]
     assert "since neither its headers nor its body name one.\n" in text
 
 
@@ -84,7 +88,9 @@ def test_it_is_told_why_the_first_of_the_ranks_is_skipped(
     model, fields, home, why = case
     for number in range(64):
         headers = [f"session-id: {number}"]
-        text, facts = asked_with(source(WHY_SKIPPED), tmp_path, capsys, headers, model=model, messages=LONG, **fields)
+        text, facts = explanation_with(
+            source(WHY_SKIPPED), tmp_path, capsys, headers, model=model, messages=LONG, **fields
+        )
         (group,) = json.loads(facts)["affinity"]["groups"]
         if group["ranks"][0] == home:
             assert group["skipped"] == why

@@ -188,7 +188,7 @@ def test_a_table_may_ask_for_as_many_workers_as_the_command_line() -> None:
         ServerSection.model_validate({"workers": MAX_WORKERS + 1})
 
 
-def shown_on_a_terminal(table: Path, piped: bool) -> str:
+def terminal_output(table: Path, piped: bool) -> str:
     """Return the first log line of a gateway whose standard error is a terminal, and its standard output unless it is
     piped.
     """
@@ -209,6 +209,6 @@ def shown_on_a_terminal(table: Path, piped: bool) -> str:
 
 @pytest.mark.parametrize("piped", [False, True])
 def test_a_person_at_a_terminal_reads_text_and_a_program_json(piped: bool, tmp_path: Path) -> None:
-    line = shown_on_a_terminal(tmp_path / "t.yaml", piped)
+    line = terminal_output(tmp_path / "t.yaml", piped)
     assert "serving the configuration" in line
     assert line.startswith("{") == piped

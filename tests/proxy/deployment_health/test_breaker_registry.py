@@ -246,7 +246,7 @@ def test_who_is_left_alone_is_told_with_how_long() -> None:
     assert dict(breakers.waits(6.0)) == {}
 
 
-# What several processes share ----------------------------------------------------------------------------------------
+# Cooldowns of several processes --------------------------------------------------------------------------------------
 
 
 def process(*targets: Target) -> tuple[Breakers, SharedCooldowns]:
@@ -259,7 +259,7 @@ def process(*targets: Target) -> tuple[Breakers, SharedCooldowns]:
 
 
 def tell(hearsay: SharedCooldowns, to: SharedCooldowns) -> tuple[Cooldown, ...]:
-    """Send the cooldowns of `hearsay` to another process, and return those that it accepts."""
+    """Send the cooldowns of `hearsay` to another process, and return the accepted ones."""
     entries = [
         part for topic, left in hearsay.outgoing().items() for part in (encode_topic(topic).encode(), b"%d" % left)
     ]
@@ -282,7 +282,7 @@ def test_who_only_cools_down_is_told_apart_from_who_failed() -> None:
     cool(breakers.of(replace(wild, model="one", upstream_model="one")), 0.0, 50)
     eject(breakers.of(replace(wild, model="two", upstream_model="two")), 0.0)
     assert list(breakers.cooling(1.0)) == [A.label, C.label]
-    # The failed ones may be tried by now.
+    # The failed deployments may be tried by now.
     assert list(breakers.cooling(6.0)) == [A.label, wild.label]
 
 

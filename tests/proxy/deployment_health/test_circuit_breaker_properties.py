@@ -148,7 +148,7 @@ def take(world: World, name: str, value: object) -> None:
             assert not world.under_way, "only what needs a request under way may have no effect"
 
 
-def lived(steps: list[tuple[str, object]]) -> World:
+def world_after(steps: list[tuple[str, object]]) -> World:
     """Return a world after `steps`, checked after each."""
     world = World(Breakers(RULES, random.Random(len(steps)).random))
     for name, value in steps:
@@ -160,7 +160,7 @@ def lived(steps: list[tuple[str, object]]) -> World:
 @settings(deadline=None)
 @given(steps_of)
 def test_the_invariants_hold_whatever_happens(steps: list[tuple[str, object]]) -> None:
-    world = lived(steps)
+    world = world_after(steps)
     for _, trial in world.under_way:
         trial.abandoned(world.now)
         assert not trial.failed(world.now, Failure(FailureKind.SERVER, "x"))
@@ -172,7 +172,7 @@ def test_the_invariants_hold_whatever_happens(steps: list[tuple[str, object]]) -
 def test_somebody_is_let_through_within_a_second_unless_every_vendor_said_wait(
     steps: list[tuple[str, object]],
 ) -> None:
-    world = lived(steps)
+    world = world_after(steps)
     world.now += RULES.panic_every
     if not all(world.health(each).cooling_down(world.now) for each in GROUP):
         assert world.breakers.arrange(GROUP, world.now).ready
@@ -181,7 +181,7 @@ def test_somebody_is_let_through_within_a_second_unless_every_vendor_said_wait(
 @settings(deadline=None)
 @given(steps_of)
 def test_somebody_is_let_through_once_every_wait_is_over(steps: list[tuple[str, object]]) -> None:
-    world = lived(steps)
+    world = world_after(steps)
     world.now += max(RULES.quota, RULES.longest_cooldown) + RULES.panic_every
     assert world.breakers.arrange(GROUP, world.now).ready
 
@@ -189,7 +189,7 @@ def test_somebody_is_let_through_once_every_wait_is_over(steps: list[tuple[str, 
 @settings(deadline=None)
 @given(steps_of)
 def test_a_success_while_it_is_away_brings_any_deployment_back(steps: list[tuple[str, object]]) -> None:
-    world = lived(steps)
+    world = world_after(steps)
     world.now += RULES.quota
     for each in GROUP:
         world.health(each).begin(world.now, AnswerKind.STREAM).succeeded(world.now)

@@ -81,7 +81,7 @@ def test_a_refusal_that_one_team_alone_has_seen_is_told_to_no_other_process() ->
     assert [kind for _, kind, _ in told] == [FailureKind.AUTH]
 
 
-def away(health: Breaker) -> float:
+def wait_after_failures(health: Breaker) -> float:
     """Return when a deployment that failed for two teams may be called again."""
     fails(health, "a", 0.0, times=RULES.failures)
     fails(health, "b", 0.0)
@@ -90,7 +90,7 @@ def away(health: Breaker) -> float:
 
 
 def test_a_half_open_deployment_is_asked_once_by_each_team_and_by_few(health: Breaker) -> None:
-    now = away(health)
+    now = wait_after_failures(health)
     for number in range(RULES.probes_most):
         assert health.admits(now, f"t{number}")
         health.begin(now, AnswerKind.WHOLE, f"t{number}")
@@ -99,7 +99,7 @@ def test_a_half_open_deployment_is_asked_once_by_each_team_and_by_few(health: Br
 
 
 def test_a_team_that_gives_its_probe_up_again_and_again_keeps_no_other_from_probing(health: Breaker) -> None:
-    now = away(health)
+    now = wait_after_failures(health)
     for _ in range(3):
         probe = health.begin(now, AnswerKind.WHOLE, "a")
         assert health.admits(now, "b")

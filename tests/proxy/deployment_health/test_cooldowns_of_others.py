@@ -14,7 +14,7 @@ LONGEST = {RATE: RULES.requested_most, QUOTA: RULES.quota, AUTH: RULES.auth, NO_
 SAYS = [RATE, QUOTA, AUTH, NO_MODEL]
 
 
-def told(kind: FailureKind, seconds: float) -> Breaker:
+def breaker_with_cooldown(kind: FailureKind, seconds: float) -> Breaker:
     health = fresh()
     health.apply_cooldown(0.0, kind, seconds)
     return health
@@ -22,7 +22,7 @@ def told(kind: FailureKind, seconds: float) -> Breaker:
 
 @looped("kind", SAYS)
 def test_it_is_left_alone_for_what_is_left_and_then_asked_once(kind: FailureKind) -> None:
-    health = told(kind, 20.0)
+    health = breaker_with_cooldown(kind, 20.0)
     assert (health.wait(0.0), health.state(19.9), health.why) == (20.0, State.OPEN, kind)
     assert health.cooling_down(1.0) == (kind not in CIRCUIT_OPENING_KINDS)
     assert health.state(20.0) is State.HALF_OPEN
@@ -32,7 +32,7 @@ def test_it_is_left_alone_for_what_is_left_and_then_asked_once(kind: FailureKind
 
 @looped("kind", SAYS)
 def test_no_word_of_others_holds_longer_than_the_vendor_s_own(kind: FailureKind) -> None:
-    assert told(kind, 1e9).wait(0.0) == LONGEST[kind]
+    assert breaker_with_cooldown(kind, 1e9).wait(0.0) == LONGEST[kind]
 
 
 @looped("kind", SAYS)
@@ -47,7 +47,7 @@ def test_words_of_others_that_never_end_hold_no_longer_together(kind: FailureKin
 
 @looped("kind", SAYS)
 def test_once_it_was_asked_here_words_of_others_count_again(kind: FailureKind) -> None:
-    health = told(kind, 1e9)
+    health = breaker_with_cooldown(kind, 1e9)
     now = LONGEST[kind]
     succeed(health, now)
     assert health.state(now) is State.CLOSED

@@ -7,7 +7,7 @@ from tests.support.looped import looped
 BROKEN = Failure(FailureKind.SERVER, "broken", 500)
 
 
-def seen(*outcomes: tuple[str, float, bool]) -> Witnesses:
+def witnesses_of(*outcomes: tuple[str, float, bool]) -> Witnesses:
     """Return witnesses of outcomes, each with its team and time."""
     witnesses = Witnesses(30.0)
     for team, at, well in outcomes:
@@ -34,7 +34,7 @@ def seen(*outcomes: tuple[str, float, bool]) -> Witnesses:
     ],
 )
 def test_a_team_s_failure_counts_for_all_who_saw_one(before: list[tuple[str, float, bool]], ruling: Ruling) -> None:
-    assert seen(*before).failed("a", BROKEN, 100.0) is ruling
+    assert witnesses_of(*before).failed("a", BROKEN, 100.0) is ruling
 
 
 @looped(
@@ -48,8 +48,8 @@ def test_a_team_s_failure_counts_for_all_who_saw_one(before: list[tuple[str, flo
     ],
 )
 def test_what_no_request_can_bring_about_counts_for_all(failure: Failure, ruling: Ruling) -> None:
-    assert seen(("b", 99.0, True)).failed("a", failure, 100.0) is ruling
+    assert witnesses_of(("b", 99.0, True)).failed("a", failure, 100.0) is ruling
 
 
 def test_without_teams_a_failure_counts_for_all() -> None:
-    assert seen(("", 99.0, True)).failed("", BROKEN, 100.0) is Ruling.ALL
+    assert witnesses_of(("", 99.0, True)).failed("", BROKEN, 100.0) is Ruling.ALL

@@ -11,7 +11,7 @@ from proxy.deployment_health.first_byte_latency import SETTLED, Awaited
 SPAN = 5.0
 
 
-def fed(*times: float) -> Awaited:
+def tracker_of(*times: float) -> Awaited:
     """Return a tracker whose tries, begun one a second, have taken `times` seconds to their first byte."""
     awaited = Awaited(SPAN)
     for second, taken in zip(count(), times):
@@ -27,26 +27,26 @@ def test_nothing_is_usual_before_the_first_answer() -> None:
 
 
 def test_the_first_time_is_taken_as_it_is() -> None:
-    awaited = fed(2.0)
+    awaited = tracker_of(2.0)
     assert (awaited.usual, awaited.tail, len(awaited)) == (2.0, 2.0, 0)
 
 
 def test_the_usual_time_follows_the_latest_ones() -> None:
-    assert fed(2.0, 4.0).usual == pytest.approx(2.2)
-    assert fed(2.0, *[4.0] * 60).usual == pytest.approx(4.0, rel=0.01)
+    assert tracker_of(2.0, 4.0).usual == pytest.approx(2.2)
+    assert tracker_of(2.0, *[4.0] * 60).usual == pytest.approx(4.0, rel=0.01)
 
 
 def test_the_tail_settles_where_one_time_in_twenty_is_above() -> None:
     times = [(number * 7919 % 1000) / 1000 for number in range(4000)]
-    assert fed(*times).tail == pytest.approx(0.95, abs=0.05)
+    assert tracker_of(*times).tail == pytest.approx(0.95, abs=0.05)
 
 
 def test_the_tail_does_not_stick_at_nothing() -> None:
-    assert fed(0.0, *[1.0] * 100).tail > 0.9
+    assert tracker_of(0.0, *[1.0] * 100).tail > 0.9
 
 
 def test_a_try_without_an_answer_says_nothing_of_the_usual_time() -> None:
-    awaited = fed(2.0)
+    awaited = tracker_of(2.0)
     awaited.begin("a", 10.0)
     awaited.forget("a")
     assert (awaited.usual, awaited.tail, len(awaited), awaited.oldest()) == (2.0, 2.0, 0, None)
@@ -64,14 +64,14 @@ def test_the_oldest_is_the_one_that_waits_longest() -> None:
 
 @pytest.mark.parametrize("rate", [2, 10])
 def test_as_many_are_expected_as_arrive_in_the_usual_wait(rate: int) -> None:
-    awaited = fed(3.0)
+    awaited = tracker_of(3.0)
     for number in range(rate * 30):
         awaited.begin(f"b{number}", 100 + number / rate)
     assert awaited.expected(130.0) == pytest.approx(3.0 * rate, rel=0.1)
 
 
 def test_arrivals_are_forgotten_after_two_spans() -> None:
-    awaited = fed(3.0)
+    awaited = tracker_of(3.0)
     awaited.begin("a", 10.0)
     assert awaited.expected(10.0) > 0
     assert awaited.expected(10.0 + 2 * SPAN) == 0
@@ -79,18 +79,18 @@ def test_arrivals_are_forgotten_after_two_spans() -> None:
 
 @given(st.lists(st.floats(min_value=0, max_value=600), min_size=1, max_size=100))
 def test_the_usual_time_lies_among_those_there_were(times: list[float]) -> None:
-    usual = fed(*times).usual
+    usual = tracker_of(*times).usual
     assert usual is not None
     assert min(times) - 1e-6 <= usual <= max(times) + 1e-6
 
 
 def test_the_tail_is_settled_after_fifty_times() -> None:
-    assert not fed(*[1.0] * (SETTLED - 1)).settled
-    assert fed(*[1.0] * SETTLED).settled
+    assert not tracker_of(*[1.0] * (SETTLED - 1)).settled
+    assert tracker_of(*[1.0] * SETTLED).settled
 
 
 def test_a_wait_that_was_cut_off_counts_only_above_the_tail() -> None:
-    awaited = fed(2.0)
+    awaited = tracker_of(2.0)
     awaited.begin("short", 10.0)
     awaited.cut_off("short", 11.0)
     assert (awaited.usual, awaited.tail, len(awaited)) == (2.0, 2.0, 0)
@@ -115,4 +115,4 @@ def test_the_tail_stays_where_it_is_although_the_longest_waits_are_cut_off() -> 
             awaited.cut_off(number, number + cut)
         else:
             awaited.answered(number, number + taken)
-    assert awaited.tail == pytest.approx(fed(*times).tail, rel=0.05)
+    assert awaited.tail == pytest.approx(tracker_of(*times).tail, rel=0.05)

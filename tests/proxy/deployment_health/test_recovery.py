@@ -40,7 +40,7 @@ OUTAGE: dict[str, Outage] = {
 }
 
 
-def late(outage: Outage, length: float, gap: float, draw: random.Random) -> float:
+def recovery_delay(outage: Outage, length: float, gap: float, draw: random.Random) -> float:
     start = draw.uniform(10, 10 + 10 * gap)
     end = start + length
     simulation = Simulation({A: during(start, end, outage(end), steady(ANSWER)), B: steady(ANSWER)}, draw=draw.random)
@@ -58,5 +58,5 @@ def late(outage: Outage, length: float, gap: float, draw: random.Random) -> floa
 @looped("outage", OUTAGE.values(), ids=OUTAGE)
 def test_a_primary_that_is_back_answers_within_ten_seconds(outage: Outage, gap: float) -> None:
     draw = random.Random(12)
-    waits = [late(outage, draw.uniform(20, 180), gap, draw) for _ in range(OUTAGES)]
+    waits = [recovery_delay(outage, draw.uniform(20, 180), gap, draw) for _ in range(OUTAGES)]
     assert percentile(waits, 0.99) <= 10.0

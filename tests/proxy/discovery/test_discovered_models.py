@@ -42,7 +42,7 @@ async def made(answering: Answering, text: str = BOTH) -> tuple[DiscoveredModels
     return discovered, transport
 
 
-def known(discovered: DiscoveredModels, vendor: str = "v") -> list[str]:
+def known_models(discovered: DiscoveredModels, vendor: str = "v") -> list[str]:
     return [*discovered.known.get(vendor, {})]
 
 
@@ -59,7 +59,7 @@ async def test_nothing_is_fetched_before_a_client_asks_and_nothing_of_other_vend
     assert (transport.calls, discovered.known) == ([], {})
     await discovered.ready(["v", "nobody"])
     assert [call.target.vendor for call in transport.calls] == ["v"]
-    assert known(discovered) == ["a"]
+    assert known_models(discovered) == ["a"]
     await discovered.aclose()
 
 
@@ -67,7 +67,7 @@ async def test_nothing_is_fetched_before_a_client_asks_and_nothing_of_other_vend
 async def test_the_first_who_ask_wait_for_one_fetch_together() -> None:
     discovered, transport = await made(lambda request: listing("a", wait=1.0))
     await asyncio.gather(*(discovered.ready(["v"]) for _ in range(100)))
-    assert (now(), len(transport.calls), known(discovered)) == (1.0, 1, ["a"])
+    assert (now(), len(transport.calls), known_models(discovered)) == (1.0, 1, ["a"])
 
 
 @in_virtual_time
@@ -84,9 +84,9 @@ async def test_a_slow_list_is_waited_for_once_and_served_when_it_has_come() -> N
     await discovered.ready(["v"])
     for _ in range(3):
         await discovered.ready(["v"])
-    assert (now(), known(discovered), len(transport.calls)) == (FIRST_WAIT, [], 1)
+    assert (now(), known_models(discovered), len(transport.calls)) == (FIRST_WAIT, [], 1)
     await until(10.5)
-    assert known(discovered) == ["a"]
+    assert known_models(discovered) == ["a"]
     await discovered.ready(["v"])
     assert (now(), len(transport.calls)) == (10.5, 1)
 
@@ -99,7 +99,7 @@ async def test_a_client_that_leaves_does_not_end_the_fetch_for_the_others() -> N
     await asyncio.sleep(0.5)
     first.cancel()
     await second
-    assert (known(discovered), len(transport.calls)) == (["a"], 1)
+    assert (known_models(discovered), len(transport.calls)) == (["a"], 1)
 
 
 @in_virtual_time
@@ -112,9 +112,9 @@ async def test_a_list_is_fetched_again_beside_the_request_that_finds_it_old() ->
     await until(REFETCH_AFTER + 1)
     before = now()
     await asyncio.gather(*(discovered.ready(["v"]) for _ in range(10)))
-    assert (now(), known(discovered), len(transport.calls)) == (before, ["a"], 2)
+    assert (now(), known_models(discovered), len(transport.calls)) == (before, ["a"], 2)
     await asyncio.sleep(1.5)
-    assert known(discovered) == ["b"]
+    assert known_models(discovered) == ["b"]
 
 
 @in_virtual_time
@@ -136,7 +136,7 @@ async def test_a_vendor_that_fails_is_asked_again_after_a_pause_and_delays_nobod
         await discovered.ready(["v"])
         await asyncio.sleep(1)
     assert transport.moments == [pytest.approx(number * RETRY_PAUSE, abs=1.1) for number in range(10)]
-    assert known(discovered) == []
+    assert known_models(discovered) == []
 
 
 @in_virtual_time
@@ -146,11 +146,11 @@ async def test_what_a_vendor_listed_stays_while_it_fails_and_no_longer_than_a_da
     while now() < DROP_AFTER - REFETCH_AFTER:
         await asyncio.sleep(REFETCH_AFTER)
         await discovered.ready(["v"])
-        assert known(discovered) == ["a"]
+        assert known_models(discovered) == ["a"]
     assert str(discovered.states()["v"]).startswith("1 models, last fetch failed: connect")
     await until(DROP_AFTER + 1)
     await discovered.ready(["v"])
-    assert known(discovered) == []
+    assert known_models(discovered) == []
     assert str(discovered.states()["v"]).startswith("not fetched yet, last fetch failed: connect")
     await discovered.aclose()
 
@@ -197,14 +197,14 @@ async def test_a_fault_of_ours_is_not_repeated_for_every_request() -> None:
 async def test_a_reload_keeps_the_lists_of_vendors_that_are_asked_in_the_same_way() -> None:
     discovered, transport = await made(lambda request: listing(request.target.base_url.rpartition(":")[2][0]))
     await discovered.ready(["v", "w"])
-    assert (known(discovered, "v"), known(discovered, "w")) == (["1"], ["2"])
+    assert (known_models(discovered, "v"), known_models(discovered, "w")) == (["1"], ["2"])
     await discovered.use(table(BOTH + "routes: {fast: v/x}\n"))
     await discovered.ready(["v", "w"])
     assert len(transport.calls) == 2
     await discovered.use(table(BOTH.replace("127.0.0.1:2", "127.0.0.1:3")))
-    assert (known(discovered, "v"), known(discovered, "w")) == (["1"], [])
+    assert (known_models(discovered, "v"), known_models(discovered, "w")) == (["1"], [])
     await discovered.ready(["w"])
-    assert known(discovered, "w") == ["3"]
+    assert known_models(discovered, "w") == ["3"]
 
 
 @in_virtual_time
@@ -213,7 +213,7 @@ async def test_a_reload_forgets_vendors_that_are_no_longer_discovered_and_ends_t
     await discovered.ready(["v", "w"])
     await discovered.use(table(VENDORS.replace(", discover: true", "", 1) + "models: {v/*: {}, w/*: {}}\n"))
     await asyncio.sleep(10)
-    assert (known(discovered, "v"), known(discovered, "w")) == ([], ["a"])
+    assert (known_models(discovered, "v"), known_models(discovered, "w")) == ([], ["a"])
     assert [*discovered.states()] == ["w"]
     await discovered.ready(["v"])
     assert len(transport.calls) == 2

@@ -1,4 +1,4 @@
-"""The pages of one model list, and where it ends."""
+"""The pages of one model list, and its end."""
 
 import threading
 from collections.abc import Callable, Iterator

@@ -29,7 +29,7 @@ def patient(name: str, answer: float | None = None, retries: Retries | None = No
     return replace(target, timeouts=replace(target.timeouts, answer=answer), retries=retries or target.retries)
 
 
-def asked_of(rig: Rig, *targets: Target, total: float = 600.0, hurried: bool = False) -> str:
+def response_text(rig: Rig, *targets: Target, total: float = 600.0, hurried: bool = False) -> str:
     async def asked(dispatcher: Dispatcher, job: Exchange[UnifiedRequest]) -> str:
         plan = Plan("v/m", "v/m", targets, False, ())
         return (await dispatcher.whole(replace(job, plan=plan)))[1].choices[0].text
@@ -41,7 +41,7 @@ def test_a_whole_answer_that_does_not_begin_is_sought_elsewhere_after_two_minute
     rig = Rig({"a": [hangs()], "b": [OK]})
     assert (rig.whole(), rig.asked) == ("ok", [("a", 0.0), ("b", 120.025)])
     rig = Rig({"a": [hangs()], "b": [OK]})
-    assert (asked_of(rig, patient("a", 3.0), patient("b")), rig.asked) == ("ok", [("a", 0.0), ("b", 3.025)])
+    assert (response_text(rig, patient("a", 3.0), patient("b")), rig.asked) == ("ok", [("a", 0.0), ("b", 3.025)])
 
 
 def test_a_whole_answer_is_waited_for_to_the_end_of_the_deadline_where_no_other_target_is_left() -> None:
@@ -52,7 +52,7 @@ def test_a_whole_answer_is_waited_for_to_the_end_of_the_deadline_where_no_other_
 
 def test_a_single_target_fails_after_what_the_operator_says() -> None:
     rig = Rig({"a": [hangs()]})
-    failure = rig.fails(lambda: asked_of(rig, patient("a", 3.0)))
+    failure = rig.fails(lambda: response_text(rig, patient("a", 3.0)))
     assert (failure.kind, failure.message) == (FailureKind.TIMEOUT, "The upstream did not begin to respond within 3 s.")
     assert (rig.time, outcomes(rig)) == (3.0, [("a", "timeout")])
 
@@ -60,7 +60,7 @@ def test_a_single_target_fails_after_what_the_operator_says() -> None:
 @looped("retries", [Retries(1, "safe"), Retries(3, "strict"), Retries(3, "off")], ids=["once", "strict", "off"])
 def test_nobody_is_hurried_for_a_try_that_may_not_follow(retries: Retries) -> None:
     rig = Rig({"a": [says("late", 599.0)], "b": [OK]})
-    assert asked_of(rig, patient("a", retries=retries), patient("b")) == "late"
+    assert response_text(rig, patient("a", retries=retries), patient("b")) == "late"
 
 
 def test_an_answer_that_comes_in_pieces_is_not_late_while_it_comes() -> None:
@@ -73,25 +73,25 @@ def test_an_answer_out_of_a_stream_is_sought_elsewhere_when_the_stream_does_not_
     rig = Rig({"a": [hangs(b":")], "b": [lambda: Body(b"+ok .", b"$", b"")]})
     timeouts = replace(TARGETS["a"].timeouts, first_event=3.0, written=frozenset({"first_event"}))
     a, b = (replace(TARGETS[name], timeouts=timeouts, stream_upstream="auto") for name in ("a", "b"))
-    assert (asked_of(rig, a, b), rig.asked) == ("ok", [("a", 0.0), ("b", 3.025)])
+    assert (response_text(rig, a, b), rig.asked) == ("ok", [("a", 0.0), ("b", 3.025)])
 
 
 @pytest.mark.parametrize("hurried", [False, True])
 def test_an_answer_that_does_not_begin_speaks_against_its_deployment(hurried: bool) -> None:
     rig = Rig({"a": [hangs()], "b": [OK]}, EJECTING)
-    assert asked_of(rig, patient("a", 3.0), patient("b"), total=20.0, hurried=hurried) == "ok"
+    assert response_text(rig, patient("a", 3.0), patient("b"), total=20.0, hurried=hurried) == "ok"
     assert rig.state()["a"] == 2.0
 
 
 def test_a_client_who_waits_for_less_says_nothing_of_it() -> None:
     rig = Rig({"a": [hangs()]}, EJECTING)
     with pytest.raises(DeadlinePassed) as caught:
-        asked_of(rig, patient("a", 3.0), total=2.0, hurried=True)
+        response_text(rig, patient("a", 3.0), total=2.0, hurried=True)
     assert (caught.value.phase, rig.time, rig.state()) == (Phase.TOTAL, 2.0, {"a": 0.0})
 
 
 def test_the_deadline_is_that_of_all_tries_together() -> None:
     rig = Rig({"a": [hangs()], "b": [hangs()], "c": [hangs()]})
     with pytest.raises(DeadlinePassed) as caught:
-        asked_of(rig, *(patient(name, 4.0) for name in "abc"), total=10.0)
+        response_text(rig, *(patient(name, 4.0) for name in "abc"), total=10.0)
     assert (caught.value.phase, rig.time, rig.order) == (Phase.TOTAL, 10.0, ["a", "b", "c"])

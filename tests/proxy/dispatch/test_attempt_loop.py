@@ -62,7 +62,7 @@ async def paced(dispatcher: Dispatcher, jobs: Iterable[Exchange[UnifiedRequest]]
     return Counter(await asyncio.gather(*begun))
 
 
-def ends(rig: Rig, *orders: Sequence[Target], team: Team = ANYONE) -> list[str]:
+def outcomes_of(rig: Rig, *orders: Sequence[Target], team: Team = ANYONE) -> list[str]:
     """Return the outcomes of requests for these deployments at one dispatcher, one after the other."""
 
     async def main() -> list[str]:
@@ -130,20 +130,20 @@ def test_nor_is_one_in_which_only_the_clients_lose_their_patience() -> None:
 def test_repeats_and_second_hops_are_paid_for() -> None:
     rig = Rig({"a": [DOWN], "b": [DOWN], "c": [OK]}, replace(TOLERANT, retries=UNPAID))
     a, b, c = targets(rig, ["a", "b", "c"])
-    assert ends(rig, (a,), (a, b, c), (a, c)) == ["server", "server", "ok"]
+    assert outcomes_of(rig, (a,), (a, b, c), (a, c)) == ["server", "server", "ok"]
     assert rig.order == ["a", "a", "b", "a", "c"]
     assert rig.series("retry_budget_denied_total") == {"v/m": 2.0}
 
 
 def test_after_targets_that_could_not_be_reached_one_hop_is_free() -> None:
     rig = Rig({"a": [fails(FailureKind.CONNECT)], "b": [DOWN], "c": [OK]}, replace(TOLERANT, retries=UNPAID))
-    assert (ends(rig, targets(rig, "abc")), rig.order) == (["ok"], ["a", "b", "c"])
+    assert (outcomes_of(rig, targets(rig, "abc")), rig.order) == (["ok"], ["a", "b", "c"])
 
 
 def test_a_target_that_failed_is_free_again_after_it_has_answered() -> None:
     rig = Rig({"a": [DOWN], "b": [DOWN, DOWN, OK]}, replace(TOLERANT, retries=UNPAID))
     a, b = targets(rig, ["a", "b"])
-    assert ends(rig, (a, b), (a, b), (a, b), (b,), (a, b)) == ["server", "server", "server", "ok", "ok"]
+    assert outcomes_of(rig, (a, b), (a, b), (a, b), (b,), (a, b)) == ["server", "server", "server", "ok", "ok"]
     assert rig.order == ["a", "b", "a", "b", "a", "b", "a", "b"]
 
 
@@ -214,7 +214,7 @@ def test_where_it_is_written_the_same_deployment_is_asked_again_first(
     behaviours: dict[str, list[Behaviour]], order: list[str], rules: DeploymentRules
 ) -> None:
     rig = Rig(behaviours, rules)
-    ends(rig, [replace(target, retries=SAME_FIRST) for target in targets(rig, list(behaviours))])
+    outcomes_of(rig, [replace(target, retries=SAME_FIRST) for target in targets(rig, list(behaviours))])
     assert rig.order == order
 
 
@@ -242,7 +242,7 @@ def test_a_timer_that_ends_early_costs_nobody_the_second_attempt() -> None:
 def test_the_last_attempt_goes_elsewhere_however_many_repeats_are_written() -> None:
     rig = Rig({"a": [DOWN], "b": [OK]}, TOLERANT)
     plan = [replace(target, retries=Retries(3, "safe", same_deployment=9)) for target in targets(rig, "ab")]
-    assert (ends(rig, plan), rig.order) == (["ok"], ["a", "a", "b"])
+    assert (outcomes_of(rig, plan), rig.order) == (["ok"], ["a", "a", "b"])
 
 
 def test_what_one_name_spends_no_other_pays_for() -> None:

@@ -20,7 +20,7 @@ from tests.support.looped import looped
 
 
 @pytest.fixture(scope="module", autouse=True)
-def kept() -> None:
+def frozen_objects() -> None:
     """Freeze the existing objects: the collector would take longer to scan them for each row than all rows take."""
     keep_for_good()
 

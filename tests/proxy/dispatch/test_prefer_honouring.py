@@ -29,7 +29,7 @@ TABLE = snapshot(
 CLAUDE, OPENAI, INSTRUCT, COHERE = (model.targets[0] for model in TABLE.models.values())
 
 
-def asked(injected: tuple[str, ...] = (), unknown: JsonObject | None = None, **params: object) -> UnifiedRequest:
+def request_with(injected: tuple[str, ...] = (), unknown: JsonObject | None = None, **params: object) -> UnifiedRequest:
     prompt = SHORTEST_PROMPTS[Operation.CHAT]
     return UnifiedRequest(
         Operation.CHAT, "fast", prompt, cast(Params, params), injected=frozenset(injected), unknown=unknown
@@ -45,11 +45,11 @@ def order(request: UnifiedRequest, *targets: Target, team: Team = ANYONE) -> lis
 
 
 def test_one_that_would_drop_a_field_comes_after_those_that_honour_it_in_their_order() -> None:
-    found = honouring_first(planned(CLAUDE, OPENAI), asked(seed=1), ANYONE)
+    found = honouring_first(planned(CLAUDE, OPENAI), request_with(seed=1), ANYONE)
     assert found.targets == (OPENAI, CLAUDE)
     assert found.dropping == {CLAUDE: ("seed",)}
     other = replace(OPENAI, deployment="other")
-    assert order(asked(presence_penalty=1, logit_bias={"1": 2}), CLAUDE, other, COHERE, OPENAI) == [
+    assert order(request_with(presence_penalty=1, logit_bias={"1": 2}), CLAUDE, other, COHERE, OPENAI) == [
         other,
         OPENAI,
         CLAUDE,
@@ -58,10 +58,10 @@ def test_one_that_would_drop_a_field_comes_after_those_that_honour_it_in_their_o
 
 
 def test_where_all_would_drop_something_or_one_refuses_the_order_stays() -> None:
-    found = honouring_first(planned(CLAUDE, COHERE), asked(mirostat_lr=0.5), ANYONE)
+    found = honouring_first(planned(CLAUDE, COHERE), request_with(mirostat_lr=0.5), ANYONE)
     assert found.targets == (CLAUDE, COHERE)
     strict = replace(CLAUDE, on_unsupported="error")
-    assert order(asked(seed=1), strict, OPENAI) == [strict, OPENAI]
+    assert order(request_with(seed=1), strict, OPENAI) == [strict, OPENAI]
 
 
 @pytest.mark.parametrize(
@@ -70,18 +70,18 @@ def test_where_all_would_drop_something_or_one_refuses_the_order_stays() -> None
 )
 def test_the_word_of_a_team_counts_more_than_the_tables(team: Team, first: Target) -> None:
     claude = CLAUDE if first is CLAUDE else replace(CLAUDE, on_unsupported="error")
-    assert (order(asked(seed=1), claude, OPENAI, team=team)[0] is claude) == (first is CLAUDE)
+    assert (order(request_with(seed=1), claude, OPENAI, team=team)[0] is claude) == (first is CLAUDE)
 
 
 @looped(
     "request_",
     [
-        asked(),
-        asked(temperature=0.5),
-        asked(presence_penalty=0),
-        asked(user="u", metadata={"a": "b"}, store=False, service_tier="auto"),
-        asked(("seed",), seed=1),
-        asked(guided=Guided("regex", "a+"), n=2),
+        request_with(),
+        request_with(temperature=0.5),
+        request_with(presence_penalty=0),
+        request_with(user="u", metadata={"a": "b"}, store=False, service_tier="auto"),
+        request_with(("seed",), seed=1),
+        request_with(guided=Guided("regex", "a+"), n=2),
     ],
     ids=["nothing", "honoured", "neutral", "advisory", "the surface's own", "binding"],
 )
@@ -91,20 +91,22 @@ def test_other_fields_change_nothing(request_: UnifiedRequest) -> None:
 
 
 def test_fields_of_no_table_count_as_one() -> None:
-    refusing = next(each for each in (CLAUDE, COHERE) if each.dialect.capabilities(asked(), each)["unknown"].refused)
-    found = honouring_first(planned(refusing, OPENAI), asked(unknown={"a\x1b": 1, "b": 2}), ANYONE)
+    refusing = next(
+        each for each in (CLAUDE, COHERE) if each.dialect.capabilities(request_with(), each)["unknown"].refused
+    )
+    found = honouring_first(planned(refusing, OPENAI), request_with(unknown={"a\x1b": 1, "b": 2}), ANYONE)
     assert found.dropping[refusing] == (UNKNOWN,)
 
 
 def test_a_target_that_refuses_the_request_itself_keeps_its_place() -> None:
     dropping = replace(INSTRUCT, on_unsupported="drop")
-    assert order(asked(seed=1), dropping, OPENAI) == [dropping, OPENAI]
+    assert order(request_with(seed=1), dropping, OPENAI) == [dropping, OPENAI]
 
 
 def test_targets_for_a_kind_of_failure_are_ordered_too() -> None:
     kind = FailureKind.CONTEXT_LENGTH
     before = replace(planned(OPENAI), fallbacks={kind: (CLAUDE, OPENAI)})
-    assert honouring_first(before, asked(seed=1), ANYONE).fallbacks[kind] == (OPENAI, CLAUDE)
+    assert honouring_first(before, request_with(seed=1), ANYONE).fallbacks[kind] == (OPENAI, CLAUDE)
 
 
 def test_nothing_is_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,9 +114,9 @@ def test_nothing_is_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("encoded")
 
     monkeypatch.setattr(OpenAIDialect, "encode", never)
-    assert order(asked(seed=1), CLAUDE, OPENAI) == [OPENAI, CLAUDE]
+    assert order(request_with(seed=1), CLAUDE, OPENAI) == [OPENAI, CLAUDE]
 
 
 def test_one_target_alone_is_not_looked_at() -> None:
     before = planned(CLAUDE)
-    assert honouring_first(before, asked(seed=1), ANYONE) is before
+    assert honouring_first(before, request_with(seed=1), ANYONE) is before

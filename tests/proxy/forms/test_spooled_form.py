@@ -19,7 +19,7 @@ from tests.support.looped import looped
 HEAD = b"--b\r\nContent-Disposition: form-data; name=%b\r\n\r\n%b\r\n"
 
 
-async def read(*parts: tuple[bytes, bytes]) -> SpooledForm:
+async def spooled(*parts: tuple[bytes, bytes]) -> SpooledForm:
     body = b"".join([HEAD % part for part in parts]) + b"--b--"
     return await read_form(arriving([body]), "b", "model", lambda _received, _in_memory: None)
 
@@ -54,14 +54,16 @@ async def test_a_large_form_stays_out_of_memory_and_leaves_no_file_behind() -> N
 
 
 async def test_every_text_of_a_name_is_kept_and_so_are_the_names_of_files() -> None:
-    form = await read((b"a", b"1"), (b"x;filename=f", b"RIFF\xff"), (b"a", "ü".encode()), (b"model", b"m"), (b"a", b""))
+    form = await spooled(
+        (b"a", b"1"), (b"x;filename=f", b"RIFF\xff"), (b"a", "ü".encode()), (b"model", b"m"), (b"a", b"")
+    )
     assert form.fields == {"a": ["1", "ü", ""], "x": "RIFF\ufffd", "model": "m"}
     assert (form.files, form.cut) == ({"x"}, set())
     assert form.content_type == f"multipart/form-data; boundary={form.boundary}"
 
 
 async def test_each_form_has_a_boundary_of_its_own_that_no_client_knows() -> None:
-    first, second = await read((b"a", b"1")), await read((b"a", b"1"))
+    first, second = await spooled((b"a", b"1")), await spooled((b"a", b"1"))
     assert first.boundary != second.boundary
     head = b'--%b\r\nContent-Disposition: form-data; name="%b"\r\n\r\n%b\r\n'
     own = first.boundary.encode()
@@ -72,10 +74,10 @@ async def test_each_form_has_a_boundary_of_its_own_that_no_client_knows() -> Non
 
 async def test_what_is_read_of_long_fields_and_files_has_its_limits() -> None:
     long, longer = b"x" * MAX_FIELD, b"x" * (MAX_FIELD + 1)
-    form = await read((b"a", long), (b"b", longer), (b"f;filename=f", long))
+    form = await spooled((b"a", long), (b"b", longer), (b"f;filename=f", long))
     assert [len(str(form.fields[name])) for name in "abf"] == [MAX_FIELD, MAX_FIELD, MAX_FILE]
     assert form.cut == {"b"}
-    many = await read(*[(b"a%d" % number, long) for number in range(100)])
+    many = await spooled(*[(b"a%d" % number, long) for number in range(100)])
     assert sum([len(str(each)) for each in many.fields.values()]) < MAX_READ + 100 * (MAX_FILE + 1)
     assert many.in_memory < IN_MEMORY + MAX_READ + 100 * (MAX_FILE + 1)
     assert len(many.cut) > 90
@@ -96,11 +98,11 @@ async def test_what_is_read_of_long_fields_and_files_has_its_limits() -> None:
 )
 async def test_what_readers_would_make_other_texts_of_is_refused(name: bytes, value: bytes, reason: str) -> None:
     with pytest.raises(GatewayError) as caught:
-        await read((name, value))
+        await spooled((name, value))
     assert caught.value.facts.status == 400
     assert reason in caught.value.facts.message
 
 
 @looped(("name", "value"), [(b"a\r\nContent-Type: text/plain; charset=iso-8859-1", b"u"), (b"_charset_", b"UTF-8")])
 async def test_charsets_that_change_nothing_are_taken(name: bytes, value: bytes) -> None:
-    assert list((await read((name, value))).fields.values()) == [value.decode()]
+    assert list((await spooled((name, value))).fields.values()) == [value.decode()]

@@ -85,7 +85,7 @@ def by_responses(whole: JsonObject = WHOLE) -> Callable[[Received], Script]:
     return answer
 
 
-def asked(model: str, stream: bool, **fields: JsonValue) -> JsonObject:
+def chat_body(model: str, stream: bool, **fields: JsonValue) -> JsonObject:
     more: JsonObject = {"stream": True, "stream_options": {"include_usage": True}} if stream else {}
     return {"model": model, "messages": [{"role": "user", "content": "hi"}], "tools": [TOOL], **more, **fields}
 
@@ -95,7 +95,7 @@ def asked(model: str, stream: bool, **fields: JsonValue) -> JsonObject:
 @looped("path", CHATS)
 async def test_a_chat_is_answered_in_its_own_form(served: Rig, path: str, model: str, stream: bool) -> None:
     served.vendor.default = by_responses()
-    answer = await served.post(path, asked(model, stream))
+    answer = await served.post(path, chat_body(model, stream))
     assert answer.status == 200, answer.body
     read = joined(answer) if stream else only_choice(answer)
     usage = cast(JsonObject, read.pop("usage"))
@@ -191,7 +191,7 @@ async def test_an_answer_ends_for_the_vendor_s_reason(
     served: Rig, whole: JsonObject, finish: str, messages_stop: str, stream: bool
 ) -> None:
     served.vendor.default = by_responses(whole)
-    answer = await served.post(CHATS[0], asked(CODEX, stream))
+    answer = await served.post(CHATS[0], chat_body(CODEX, stream))
     read = joined(answer) if stream else only_choice(answer)
     assert (read["content"], read["finish"]) == ("Hello", finish)
     body: JsonObject = {"model": CODEX, "max_tokens": 50, "messages": [{"role": "user", "content": "hi"}]}
@@ -203,10 +203,10 @@ async def test_an_answer_ends_for_the_vendor_s_reason(
 @looped("stream", [False, True])
 async def test_a_refusal_and_a_stop_string_and_a_completion(served: Rig, stream: bool) -> None:
     served.vendor.default = by_responses(text_response("I may not", "refusal"))
-    answer = await served.post(CHATS[0], asked(CODEX, stream))
+    answer = await served.post(CHATS[0], chat_body(CODEX, stream))
     assert b'"refusal":"I may not"' in answer.body or b'"refusal":"I ma"' in answer.body
     served.vendor.default = by_responses(text_response("one END two"))
-    stopped = await served.post(CHATS[0], asked(CODEX, stream, stop="END"))
+    stopped = await served.post(CHATS[0], chat_body(CODEX, stream, stop="END"))
     read = joined(stopped) if stream else only_choice(stopped)
     assert (read["content"], read["finish"]) == ("one ", "stop")
     completed = await served.post("/v1/completions", {"model": CODEX, "prompt": "hi", "stream": stream})
@@ -238,7 +238,7 @@ async def test_a_refusal_and_a_stop_string_and_a_completion(served: Rig, stream:
     ],
 )
 async def test_what_the_api_lacks_is_refused_by_name(served: Rig, fields: JsonObject, param: str) -> None:
-    answer = await served.post(CHATS[0], asked(CODEX, False, **fields))
+    answer = await served.post(CHATS[0], chat_body(CODEX, False, **fields))
     assert (answer.status, answer.error()["param"]) == (400, param), answer.body
     if param == "seed":
         assert "'seed' is not supported by openai/" in answer.message
@@ -257,13 +257,13 @@ async def test_neutral_values_are_taken_and_advisory_ones_are_named(served: Rig)
         "seed": None,
     }
     advisory: JsonObject = {"prediction": {"type": "content", "content": "x"}, "metadata": {"a": "b"}, "user": "u"}
-    answer = await served.post(CHATS[0], asked(CODEX, False, **neutral, **advisory))
+    answer = await served.post(CHATS[0], chat_body(CODEX, False, **neutral, **advisory))
     assert (answer.status, answer.headers["x-dragoman-dropped"]) == (200, "prediction")
     assert (served.sent()["metadata"], served.sent()["user"]) == ({"a": "b"}, "u")
     steering: JsonObject = {"seed": 7, "presence_penalty": 0.5, "logit_bias": {"5": 1}}
-    without = await served.post(CHATS[0], asked("openai/gpt-5.3-codex", False, **steering))
+    without = await served.post(CHATS[0], chat_body("openai/gpt-5.3-codex", False, **steering))
     assert (without.status, {*without.headers["x-dragoman-dropped"].split(", ")}) == (200, {*steering})
-    several = await served.post(CHATS[0], asked(CODEX, False, n=2))
+    several = await served.post(CHATS[0], chat_body(CODEX, False, n=2))
     assert len(listed(several.json(), "choices")) == 2
     assert cast(JsonObject, several.json()["usage"])["completion_tokens"] == 40
 
@@ -306,7 +306,7 @@ async def test_a_route_goes_on_to_its_next_target(
 ) -> None:
     claude = sse_answer(STREAMED_CLAUDE) if stream else json_answer(200, CLAUDE)
     served.vendor.default = lambda request: script if request.target.endswith("/responses") else claude
-    answer = await served.post(CHATS[0], asked("best", stream, **fields))
+    answer = await served.post(CHATS[0], chat_body("best", stream, **fields))
     assert (answer.status, answer.headers["x-dragoman-deployment"]) == (200, "anthropic/claude-x/default"), answer.body
     assert (joined(answer) if stream else only_choice(answer))["content"] == "from claude"
 
@@ -314,7 +314,7 @@ async def test_a_route_goes_on_to_its_next_target(
 async def test_a_stream_that_broke_looks_broken(served: Rig) -> None:
     events = [*events_of(text_response("Hello there"))][:-1]
     served.vendor.default = sse_unterminated(sse(*events), Fin())
-    answer = await served.post(CHATS[0], asked("best", True))
+    answer = await served.post(CHATS[0], chat_body("best", True))
     *_, last = frames(answer)
     assert "error" in last
     assert b'"finish_reason":"stop"' not in answer.body
@@ -332,7 +332,7 @@ async def test_a_prompt_that_is_too_long_is_said_to_be(served: Rig, stream: bool
         if stream
         else json_answer(400, {"error": {**error, "type": "invalid_request_error", "param": "input"}})
     )
-    answer = await served.post(CHATS[0], asked(CODEX, stream))
+    answer = await served.post(CHATS[0], chat_body(CODEX, stream))
     assert (answer.status, answer.code) == (400, "context_length_exceeded")
 
 
@@ -350,7 +350,7 @@ async def test_a_limit_is_lowered_as_far_as_the_api_takes_it(
 
     served.vendor.default = answer
     fields: JsonObject = {"max_tokens": 200, "context_length_exceeded_behavior": "truncate"}
-    reply = await served.post(CHATS[0], asked(CODEX, False, **fields))
+    reply = await served.post(CHATS[0], chat_body(CODEX, False, **fields))
     assert reply.status == status, reply.body
     if limit is None:
         assert reply.code == "context_length_exceeded"
@@ -375,7 +375,7 @@ async def test_a_conversation_that_moved_to_another_account_goes_on_without_its_
     turn: JsonObject = {"role": "assistant", "content": "a", "reasoning_details": [sealed]}
     messages: JsonValue = [{"role": "user", "content": "hi"}, turn, {"role": "user", "content": "more"}]
     before = len(served.vendor.requests)
-    reply = await served.post(CHATS[0], asked("openai/gpt-5.6", stream, messages=messages))
+    reply = await served.post(CHATS[0], chat_body("openai/gpt-5.6", stream, messages=messages))
     assert (reply.status, reply.headers["x-dragoman-dropped"]) == (200, "thinking"), reply.body
     assert len(served.vendor.requests) == before + 2
     said = [{"role": each["role"], "content": each["content"]} for each in cast(list[JsonObject], messages)]

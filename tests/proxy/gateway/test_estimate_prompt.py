@@ -1,4 +1,4 @@
-"""Estimates of conversations."""
+"""Estimates of the tokens in conversations."""
 
 from dataclasses import replace
 

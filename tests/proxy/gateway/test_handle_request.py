@@ -297,7 +297,7 @@ async def test_being_told_to_wait_by_every_vendor_is_no_error_of_the_client_s(se
     assert (told.outcome, refused.outcome) == ("upstream_error", "upstream_error")
 
 
-# What a request's record holds ---------------------------------------------------------------------------------------
+# The record of a request --------------------------------------------------------------------------------------------
 
 
 async def test_a_record_tells_who_asked_what_and_who_answered(served: Rig) -> None:

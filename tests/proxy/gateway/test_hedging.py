@@ -80,7 +80,7 @@ def calls(made: Rig) -> list[str]:
     return [str(each["model"]) for received in made.vendor.requests if isinstance(each := received.json(), dict)]
 
 
-async def gone(made: Rig, name: str) -> None:
+async def connection_closed(made: Rig, name: str) -> None:
     """Wait until the connection of a deployment's call is closed."""
     await asyncio.wait_for(made.vendor.requests[calls(made).index(name)].gone.wait(), 10)
 
@@ -96,7 +96,7 @@ async def test_the_second_answers_and_the_first_is_closed(stream: bool) -> None:
         assert (b"data: [DONE]" in answer.body) == stream
         assert answer.headers["x-dragoman-deployment"] == "v/m/us"
         assert answer.headers["x-dragoman-attempts"] == "2"
-        await gone(made, "eu")
+        await connection_closed(made, "eu")
         (record,) = await made.finished(1)
         assert (record.hedge, record.outcome) == ("won", "ok")
         assert [(each.outcome, each.hedge) for each in record.attempts] == [("superseded", False), ("ok", True)]
@@ -118,7 +118,7 @@ async def test_the_first_answers_after_all_and_the_second_is_closed(stream: bool
         answer, _ = await asking
         assert b"from eu" in answer.body
         assert answer.headers["x-dragoman-deployment"] == "v/m/eu"
-        await gone(made, "us")
+        await connection_closed(made, "us")
         (record,) = await made.finished(1)
         assert (record.hedge, record.deployment) == ("lost", "v/m/eu")
 
@@ -145,8 +145,8 @@ async def test_a_client_that_leaves_while_both_run_closes_both(stream: bool) -> 
         writer.write(request("POST", "/v1/chat/completions", body(stream=stream), AUTH))
         await made.vendor.received(2)
         writer.close()
-        await gone(made, "eu")
-        await gone(made, "us")
+        await connection_closed(made, "eu")
+        await connection_closed(made, "us")
         (record,) = await made.finished(1)
         assert (record.hedge, record.outcome) == ("cancelled", "client_gone")
         assert len(made.dispatcher.hedges.tasks) == 0

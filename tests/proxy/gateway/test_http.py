@@ -56,7 +56,7 @@ async def test_a_client_that_wants_the_connection_closed_has_it_closed(served: R
 async def test_who_leaves_in_the_midst_of_a_request_is_no_fault(served: Rig, caplog: pytest.LogCaptureFixture) -> None:
     async with connected(served.port) as client:
         await client.send(request("POST", "/v1/completions", ask(), AUTH)[:-10])
-        while not served.gateway.in_flight:  # noqa: ASYNC110 - it tells no one
+        while not served.gateway.in_flight:  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.005)
         await client.leave()
     (record,) = await served.finished(1)

@@ -34,7 +34,9 @@ def body_of(received: Received) -> JsonObject:
     return cast(JsonObject, received.json())
 
 
-async def asked(limits: str, *silent: Send, how: str = "off", route: str = "two") -> tuple[Answer, list[JsonObject]]:
+async def late_response(
+    limits: str, *silent: Send, how: str = "off", route: str = "two"
+) -> tuple[Answer, list[JsonObject]]:
     """Return the response if the limited deployment falls silent after `silent`, and the bodies that the vendor got."""
 
     def vendor(received: Received) -> Script:
@@ -62,10 +64,10 @@ SILENCES: Mapping[str, tuple[str, tuple[Send, ...], str, str]] = {
 async def test_a_vendor_that_falls_silent_is_left_for_another_or_told_of_by_its_limit(
     limits: str, silent: tuple[Send, ...], how: str, said: str
 ) -> None:
-    answer, bodies = await asked(limits, *silent, how=how)
+    answer, bodies = await late_response(limits, *silent, how=how)
     assert (answer.status, answer.headers["x-dragoman-deployment"]) == (200, "v/good/default")
     assert [body.get("stream", False) for body in bodies] == [how == "auto", False]
-    answer, _ = await asked(limits, *silent, how=how, route="one")
+    answer, _ = await late_response(limits, *silent, how=how, route="one")
     assert (answer.status, answer.code) == (504, "upstream_timeout")
     assert said in answer.message
 

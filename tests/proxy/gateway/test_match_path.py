@@ -193,7 +193,7 @@ def test_an_id_has_no_slash(path: str) -> None:
     assert (route.surface.name, route.methods) == ("responses", {})
 
 
-def read(head: bytes) -> PlainRequest:
+def request_of(head: bytes) -> PlainRequest:
     """Return the request of a head without a body."""
     plain = read_plain_head(head)
     assert plain is not None
@@ -202,21 +202,21 @@ def read(head: bytes) -> PlainRequest:
 
 def test_equal_heads_are_read_once_and_others_are_others() -> None:
     fields = {"authorization": "Bearer sk-one", "x-request-id": "given"}
-    first = read(request("POST", "/v1/messages?beta=true", None, fields))
+    first = request_of(request("POST", "/v1/messages?beta=true", None, fields))
     head = head_of(first)
-    assert head_of(read(request("POST", "/v1/messages?beta=true", None, fields))) is head
+    assert head_of(request_of(request("POST", "/v1/messages?beta=true", None, fields))) is head
     assert (head.path, head.match.surface.name, head.action) == ("/v1/messages", "anthropic", CHAT)
     assert (head.given_id, head.from_gateway) == ("given", False)
     assert head.key_digest(first) == sha256(b"sk-one").hexdigest()
     for name, value in {"authorization": "Bearer sk-two", "x-request-id": "other", HOPS: "1"}.items():
-        other = head_of(read(request("POST", "/v1/messages?beta=true", None, {**fields, name: value})))
+        other = head_of(request_of(request("POST", "/v1/messages?beta=true", None, {**fields, name: value})))
         assert other is not head
         assert other.from_gateway == (name == HOPS)
-    assert head_of(read(request("DELETE", "/v1/messages", None, fields))).action is None
+    assert head_of(request_of(request("DELETE", "/v1/messages", None, fields))).action is None
 
 
 def test_an_id_that_is_not_fit_is_none() -> None:
-    assert head_of(read(request("GET", "/v1/models", None, {"x-request-id": "not fit"}))).given_id is None
+    assert head_of(request_of(request("GET", "/v1/models", None, {"x-request-id": "not fit"}))).given_id is None
 
 
 async def test_a_head_that_is_known_means_what_the_table_in_force_says() -> None:

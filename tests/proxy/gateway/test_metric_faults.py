@@ -34,7 +34,7 @@ def fails(*given: object) -> NoReturn:
     raise TypeError("a metric's own fault")
 
 
-async def read(served: Rig, name: str) -> tuple[int, bool, bytes]:
+async def client_response(served: Rig, name: str) -> tuple[int, bool, bytes]:
     """Return the response that a client reads, without ids and times."""
     scripts, stream, headers, _ = CASES[name]
     served.vendor.answer(*scripts)
@@ -45,15 +45,15 @@ async def read(served: Rig, name: str) -> tuple[int, bool, bytes]:
 @pytest.mark.parametrize("name", CASES)
 async def test_a_fault_in_every_metric_changes_no_response(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with rig(RETRYING) as counted:
-        right = await read(counted, name)
+        right = await client_response(counted, name)
     assert right[0] == CASES[name][3]
     async with rig(RETRYING) as served:
         # The rig counts finished requests without the program's guard.
         monkeypatch.setattr(served.metrics, "observe", lambda record, cost: None)
         with monkeypatch.context() as patch:
             patch.setattr(Instrument, "series", fails)
-            assert await read(served, name) == right
-            assert await read(served, name) == right
+            assert await client_response(served, name) == right
+            assert await client_response(served, name) == right
             await served.gateway.idle.wait()
         outcomes = {record.outcome for record in served.records}
     assert outcomes == {record.outcome for record in counted.records}

@@ -129,7 +129,7 @@ def vendor(whole: JsonObject) -> Callable[[Received], Script]:
 
 def sonar(body: JsonObject) -> Script:
     if not str(body["model"]).startswith("sonar"):
-        return refused(f"Invalid model '{body['model']}'.")
+        return refusal(f"Invalid model '{body['model']}'.")
     if body.get("stream"):
         return sse_answer([fixture("openai", "perplexity", "complete.sse")])
     return json_answer(200, orjson.loads(fixture("openai", "perplexity", "complete.json")))
@@ -137,15 +137,15 @@ def sonar(body: JsonObject) -> Script:
 
 def agent(body: JsonObject, whole: JsonObject) -> Script:
     if unknown := body.keys() - FIELDS:
-        return refused(f'invalid request body: json: unknown field "{min(unknown)}"')
+        return refusal(f'invalid request body: json: unknown field "{min(unknown)}"')
     if str(body.get("model")).startswith("anthropic/") and "max_output_tokens" not in body:
-        return refused("max_output_tokens is required when using Anthropic models")
+        return refusal("max_output_tokens is required when using Anthropic models")
     if not body.get("stream"):
         return json_answer(200, whole)
     return sse_answer([b"data: %b\n\n" % orjson.dumps(event) for event in stream_of(whole)])
 
 
-def refused(message: str) -> Script:
+def refusal(message: str) -> Script:
     return json_answer(400, {"error": {"message": message, "type": "invalid_request", "code": 400}})
 
 

@@ -103,7 +103,7 @@ async def test_what_is_too_large_by_itself_is_not_put_down_to_the_others() -> No
 
     async with rig(limits=AdmissionLimits(body_bytes=50_000)) as made, connected(made.port) as first:
         await first.send(head(90_000) + b" " * 40_000)
-        while made.gateway._admission.bodies.total < 40_000:  # noqa: ASYNC110 - a count tells no one
+        while made.gateway._admission.bodies.total < 40_000:  # noqa: ASYNC110 - no event
             await asyncio.sleep(0)
         sent = (head(20_000) + b" " * 20_000, head(MAX_BODY + 1))
         codes = [(await exchange(made.port, each)).code for each in sent]

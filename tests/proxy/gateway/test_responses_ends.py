@@ -65,7 +65,7 @@ def failed(code: str | None) -> JsonObject:
     return {"type": "response.failed", "response": response("failed", error=error)}
 
 
-def told(code: str | None) -> JsonObject:
+def error_event(code: str | None) -> JsonObject:
     return {"type": "error", "code": code, "message": "It broke.", "param": None}
 
 
@@ -74,7 +74,7 @@ def told_inside(code: str | None) -> JsonObject:
 
 
 Form = Callable[[str | None], JsonObject]
-FORMS: Final[list[Form]] = [failed, told, told_inside]
+FORMS: Final[list[Form]] = [failed, error_event, told_inside]
 
 
 def held_open(*events: JsonObject) -> Script:

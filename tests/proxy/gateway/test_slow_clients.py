@@ -82,7 +82,7 @@ async def test_who_reads_late_gets_everything_and_the_wait_is_not_the_gateway_s(
         await client.head()
         deaf(client)
         await asyncio.sleep(0.15)
-        client.writer.transport.resume_reading()  # type: ignore[attr-defined]  # the same
+        client.writer.transport.resume_reading()  # type: ignore[attr-defined]  # as above
         left = SIZE
         while left > 0:
             left -= len(await client.reader.read(2**20))

@@ -32,12 +32,12 @@ async def served() -> AsyncIterator[Rig]:
         yield made
 
 
-def asked(text: JsonValue, previous: object = None, model: str = "v/m") -> JsonObject:
+def request_body(text: JsonValue, previous: object = None, model: str = "v/m") -> JsonObject:
     more: JsonObject = {"previous_response_id": previous} if isinstance(previous, str) else {}
     return {"model": model, "input": text, **more}
 
 
-def read(answer: Answer, status: int = 200) -> JsonObject:
+def json_of(answer: Answer, status: int = 200) -> JsonObject:
     assert answer.status == status, answer.body
     value = orjson.loads(answer.body)
     assert isinstance(value, dict)
@@ -45,7 +45,7 @@ def read(answer: Answer, status: int = 200) -> JsonObject:
 
 
 def error(answer: Answer, status: int) -> JsonObject:
-    found = read(answer, status)["error"]
+    found = json_of(answer, status)["error"]
     assert isinstance(found, dict)
     return found
 
@@ -71,13 +71,13 @@ def said_to(vendor: FakeVendor) -> list[tuple[object, object]]:
 
 
 async def ask(made: Rig, text: JsonValue, previous: object = None, **fields: JsonValue) -> Answer:
-    return await made.post("/v1/responses", {**asked(text, previous), **fields})
+    return await made.post("/v1/responses", {**request_body(text, previous), **fields})
 
 
 async def test_a_conversation_goes_on_by_the_id_of_the_last_answer(served: Rig) -> None:
-    first = read(await ask(served, "one", instructions="Be brief."))
-    second = read(await ask(served, "two", first["id"]))
-    read(await ask(served, "three", second["id"]))
+    first = json_of(await ask(served, "one", instructions="Be brief."))
+    second = json_of(await ask(served, "two", first["id"]))
+    json_of(await ask(served, "three", second["id"]))
     assert said_to(served.vendor) == [
         ("user", "one"),
         ("assistant", "Hi."),
@@ -88,9 +88,9 @@ async def test_a_conversation_goes_on_by_the_id_of_the_last_answer(served: Rig) 
 
 
 async def test_an_answer_may_be_gone_on_from_more_than_once(served: Rig) -> None:
-    first = read(await ask(served, "one"))
+    first = json_of(await ask(served, "one"))
     for text in ("left", "right"):
-        read(await ask(served, text, first["id"]))
+        json_of(await ask(served, text, first["id"]))
         assert said_to(served.vendor)[-1] == ("user", text)
         assert len(said_to(served.vendor)) == 3
 
@@ -98,7 +98,7 @@ async def test_an_answer_may_be_gone_on_from_more_than_once(served: Rig) -> None
 async def test_a_streamed_answer_is_stored_as_the_client_saw_it(served: Rig) -> None:
     served.vendor.default = sse_answer(chat_frames(["Hel", "lo."]))
     response = final(await ask(served, "one", stream=True))
-    kept = read(await served.get(f"/v1/responses/{response['id']}"))
+    kept = json_of(await served.get(f"/v1/responses/{response['id']}"))
     assert kept == response
     read_on = await ask(served, "two", response["id"], stream=True)
     assert final(read_on)["previous_response_id"] == response["id"]
@@ -116,17 +116,17 @@ async def test_a_stream_that_broke_is_not_stored(served: Rig) -> None:
 
 
 async def test_what_the_client_does_not_want_stored_is_not_nor_is_a_request_of_another_surface(served: Rig) -> None:
-    response = read(await ask(served, "one", store=False))
+    response = json_of(await ask(served, "one", store=False))
     assert response["store"] is False
     assert (await served.get(f"/v1/responses/{response['id']}")).status == 404
     assert len(served.features.responses.entries.kept) == 0
     body: JsonObject = {"model": "v/m", "messages": [{"role": "user", "content": "previous_response_id"}]}
-    read(await served.post("/v1/chat/completions", body))
+    json_of(await served.post("/v1/chat/completions", body))
     assert len(served.features.responses.entries.kept) == 0
 
 
 async def test_an_item_is_found_by_its_id_whether_it_was_said_or_answered(served: Rig) -> None:
-    first = read(await ask(served, [{"id": "msg_mine", "role": "user", "content": "one"}]))
+    first = json_of(await ask(served, [{"id": "msg_mine", "role": "user", "content": "one"}]))
     output = first["output"]
     assert isinstance(output, list)
     assert isinstance(output[0], dict)
@@ -135,15 +135,15 @@ async def test_an_item_is_found_by_its_id_whether_it_was_said_or_answered(served
         {"type": "item_reference", "id": output[0]["id"]},
         {"role": "user", "content": "two"},
     ]
-    read(await ask(served, refer))
+    json_of(await ask(served, refer))
     assert said_to(served.vendor) == [("user", "one"), ("assistant", "Hi."), ("user", "two")]
-    elsewhere = await served.post("/v1/responses", asked(refer, model="v/two"), OTHER_TEAM)
+    elsewhere = await served.post("/v1/responses", request_body(refer, model="v/two"), OTHER_TEAM)
     assert elsewhere.status in (400, 404)
 
 
 async def test_another_team_cannot_go_on_from_an_answer(served: Rig) -> None:
-    first = read(await ask(served, "one"))
-    answer = await served.post("/v1/responses", asked("two", first["id"], model="v/two"), OTHER_TEAM)
+    first = json_of(await ask(served, "one"))
+    answer = await served.post("/v1/responses", request_body("two", first["id"], model="v/two"), OTHER_TEAM)
     found = error(answer, 400)
     assert (found["code"], found["param"]) == ("previous_response_not_found", "previous_response_id")
     assert len(served.vendor.requests) == 1
@@ -156,10 +156,10 @@ async def test_an_unknown_id_is_refused_by_name(served: Rig, previous: str) -> N
 
 
 async def test_the_response_that_a_conversation_has_lost_is_named(served: Rig) -> None:
-    first = read(await ask(served, "one"))
-    second = read(await ask(served, "two", first["id"]))
+    first = json_of(await ask(served, "one"))
+    second = json_of(await ask(served, "two", first["id"]))
     gone = await exchange(served.port, request("DELETE", f"/v1/responses/{first['id']}", None, AUTH))
-    assert read(gone)["deleted"] is True
+    assert json_of(gone)["deleted"] is True
     found = error(await ask(served, "three", second["id"]), 400)
     assert (found["code"], str(first["id"]) in str(found["message"])) == ("previous_response_not_found", True)
 
@@ -168,19 +168,19 @@ async def test_a_response_that_is_too_long_to_be_stored_says_so(served: Rig) -> 
     kept = served.features.responses.entries.kept
     kept.most = 2000
     answer = await ask(served, "x" * 4000)
-    assert read(answer)["status"] == "completed"
+    assert json_of(answer)["status"] == "completed"
     assert answer.headers["x-dragoman-dropped"] == "store"
     assert len(kept) == 0
 
 
 async def test_where_nothing_is_stored_the_answer_says_so_and_nobody_can_go_on(served: Rig) -> None:
-    first = read(await ask(served, "one"))
+    first = json_of(await ask(served, "one"))
     served.features.responses.off = True
     answer = await ask(served, "one")
-    assert read(answer)["store"] is False
+    assert json_of(answer)["store"] is False
     assert "x-dragoman-dropped" not in answer.headers
     wanted = await ask(served, "one", store=True)
-    assert (read(wanted)["store"], wanted.headers["x-dragoman-dropped"]) == (False, "store")
+    assert (json_of(wanted)["store"], wanted.headers["x-dragoman-dropped"]) == (False, "store")
     served.vendor.default = sse_answer(chat_frames(["Hi."]))
     assert final(await ask(served, "one", stream=True))["store"] is False
     found = error(await ask(served, "two", first["id"]), 400)
@@ -189,10 +189,10 @@ async def test_where_nothing_is_stored_the_answer_says_so_and_nobody_can_go_on(s
 
 
 async def test_a_long_conversation_goes_on_without_holding_others_up(served: Rig) -> None:
-    first = read(await ask(served, [{"role": "user", "content": "x" * 90_000}]))
+    first = json_of(await ask(served, [{"role": "user", "content": "x" * 90_000}]))
     last = first
     for number in range(6):
-        last = read(await ask(served, [{"role": "user", "content": str(number) * 80_000}], last["id"]))
+        last = json_of(await ask(served, [{"role": "user", "content": str(number) * 80_000}], last["id"]))
     assert len(said_to(served.vendor)) == 13
 
 
@@ -201,15 +201,15 @@ async def test_small_requests_that_continue_much_count_what_they_continue() -> N
         made.vendor.default = json_answer(200, chat("Hi."))
         last: object = None
         for _ in range(3):
-            last = read(await ask(made, "x" * 90_000, last))["id"]
+            last = json_of(await ask(made, "x" * 90_000, last))["id"]
         release = asyncio.Event()
         made.vendor.default = (Until(release), *json_answer(200, chat("Hi.")))
         flood = [asyncio.create_task(ask(made, "on", last)) for _ in range(12)]
         done, _ = await asyncio.wait(flood, return_when=asyncio.FIRST_COMPLETED)
         assert {error(each.result(), 503)["code"] for each in done} == {"overloaded"}
-        light = asyncio.create_task(made.post("/v1/responses", asked("hi", model="v/two"), OTHER_TEAM))
+        light = asyncio.create_task(made.post("/v1/responses", request_body("hi", model="v/two"), OTHER_TEAM))
         release.set()
-        read(await light)
+        json_of(await light)
         statuses = [(await each).status for each in flood]
         assert set(statuses) == {200, 503}
         assert made.gateway._admission.bodies.total == 0
@@ -240,7 +240,7 @@ def folders(root: Path, count: int) -> Sequence[Path]:
 async def linked(*gateways: WholeGateway) -> None:
     """Wait until the gateways can reach Redis."""
     async with asyncio.timeout(20):
-        while not all(each.front.status.status().shared == "up" for each in gateways):  # noqa: ASYNC110 - nobody tells
+        while not all(each.front.status.status().shared == "up" for each in gateways):  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.02)
 
 
@@ -254,13 +254,13 @@ async def test_gateways_at_one_redis_go_on_with_each_other_s_conversations(tmp_p
                 await linked(one, two)
                 last: object = None
                 for number in range(6):
-                    last = read(await post((one, two)[number % 2], asked(str(number), last)))["id"]
+                    last = json_of(await post((one, two)[number % 2], request_body(str(number), last)))["id"]
                 assert len(said_to(vendor)) == 11
-                kept = read(await call(two, "GET", str(last)))
-                assert kept == read(await call(one, "GET", str(last)))
-                assert read(await call(one, "DELETE", str(last)))["deleted"] is True
+                kept = json_of(await call(two, "GET", str(last)))
+                assert kept == json_of(await call(one, "GET", str(last)))
+                assert json_of(await call(one, "DELETE", str(last)))["deleted"] is True
                 assert (await call(two, "GET", str(last))).status == 404
-                found = error(await post(two, asked("on", last)), 400)
+                found = error(await post(two, request_body("on", last)), 400)
                 assert found["code"] == "previous_response_not_found"
 
 
@@ -272,19 +272,19 @@ async def test_where_redis_is_killed_each_goes_on_with_what_it_has(tmp_path: Pat
             table = sharing(vendor, redis.url)
             async with up(table, here) as one, up(table, there) as two:
                 await linked(one, two)
-                first = read(await post(one, asked("one")))["id"]
+                first = json_of(await post(one, request_body("one")))["id"]
                 redis.stop()
-                second = read(await post(one, asked("two", first)))["id"]
-                third = read(await post(one, asked("three", second)))["id"]
+                second = json_of(await post(one, request_body("two", first)))["id"]
+                third = json_of(await post(one, request_body("three", second)))["id"]
                 assert len(said_to(vendor)) == 5
-                assert (await post(two, asked("on", third))).status in (400, 503)
+                assert (await post(two, request_body("on", third))).status in (400, 503)
                 assert (await call(one, "DELETE", str(third))).status == 503
                 redis.start()
                 await linked(one, two)
                 async with asyncio.timeout(20):
                     status = 0
                     while status != 200:
-                        again = read(await post(one, asked("again", second)))["id"]
+                        again = json_of(await post(one, request_body("again", second)))["id"]
                         status = (await call(two, "GET", str(again))).status
                         assert status in (200, 404, 503)
                         await asyncio.sleep(0.1)
@@ -298,7 +298,7 @@ async def test_a_redis_that_never_answers_makes_no_request_fail_and_none_wait_fo
             last: object = None
             async with asyncio.timeout(20):
                 for number in range(10):
-                    last = read(await post(one, asked(str(number), last)))["id"]
+                    last = json_of(await post(one, request_body(str(number), last)))["id"]
             assert len(said_to(vendor)) == 19
 
 

@@ -281,7 +281,7 @@ async def test_a_client_that_leaves_the_line_frees_its_place_in_it() -> None:
             await served.vendor.received(1)
             async with connected(served.port) as second:
                 await second.send(request("POST", "/v1/completions", ask(), AUTH))
-                while not served.limits.registry._lines.lines:  # noqa: ASYNC110 - it tells no one
+                while not served.limits.registry._lines.lines:  # noqa: ASYNC110 - no event
                     await asyncio.sleep(0.005)
             (gone,) = await served.finished(1)
             assert (gone.outcome, gone.held) == ("client_gone", None)
@@ -300,7 +300,7 @@ async def test_a_gateway_that_ends_lets_nobody_wait_in_line() -> None:
     async with limited("limits: {requests_per_minute: 2}\non_limit: {queue: 60s}") as served:
         assert await statuses(served, 2) == [200] * 2
         asked = asyncio.create_task(served.post("/v1/completions", ask()))
-        while not served.limits.registry._lines.lines:  # noqa: ASYNC110 - it tells no one
+        while not served.limits.registry._lines.lines:  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.005)
         served.gateway.end_calls()
         assert (await asked).status == 503

@@ -19,12 +19,12 @@ FIRST, *REST = (chunk(frame) for frame in completion_frames(["hello", " world"])
 ASKS = asking("fake/m", stream=True)
 
 
-class Held(asyncio.Protocol):
+class HeldConnection(asyncio.Protocol):
     """One connection of a vendor that begins each stream at once, and ends it on `end`. It costs next to no CPU
     time.
     """
 
-    def __init__(self, streams: "list[Held]") -> None:
+    def __init__(self, streams: "list[HeldConnection]") -> None:
         self._streams = streams
 
     @override
@@ -69,9 +69,11 @@ class Client(asyncio.Protocol):
 
 
 @asynccontextmanager
-async def held(streams: list[Held]) -> AsyncIterator[str]:
+async def holding_vendor(streams: list[HeldConnection]) -> AsyncIterator[str]:
     """Yield the base URL, without a path, of a vendor that adds its streams to `streams`."""
-    server = await asyncio.get_running_loop().create_server(lambda: Held(streams), "127.0.0.1", 0, backlog=1024)
+    server = await asyncio.get_running_loop().create_server(
+        lambda: HeldConnection(streams), "127.0.0.1", 0, backlog=1024
+    )
     try:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
@@ -85,18 +87,21 @@ async def crowd(port: int, count: int) -> list[Client]:
     return [client for _, client in made]
 
 
-def ended(clients: Iterable[Client]) -> list[Client]:
+def completed_clients(clients: Iterable[Client]) -> list[Client]:
     """Return the clients whose request has ended."""
     return [client for client in clients if client.ended.done()]
 
 
 async def test_a_thousand_streams_begun_together_are_all_under_way_at_once_and_all_served(tmp_path: Path) -> None:
-    streams: list[Held] = []
-    async with held(streams) as url, running_gateway(table({"fake": url}, ["fake/m: {}"]), tmp_path) as gateway:
+    streams: list[HeldConnection] = []
+    async with (
+        holding_vendor(streams) as url,
+        running_gateway(table({"fake": url}, ["fake/m: {}"]), tmp_path) as gateway,
+    ):
         clients = await crowd(port_of(gateway), 1000)
-        while len(streams) < 1000 and not ended(clients):  # noqa: ASYNC110 - they tell no one
+        while len(streams) < 1000 and not completed_clients(clients):  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.01)
-        assert (len(streams), [client.answer for client in ended(clients)]) == (1000, [])
+        assert (len(streams), [client.answer for client in completed_clients(clients)]) == (1000, [])
         for stream in streams:
             stream.end()
         await asyncio.gather(*(client.ended for client in clients))
@@ -104,13 +109,13 @@ async def test_a_thousand_streams_begun_together_are_all_under_way_at_once_and_a
 
 
 async def test_of_forty_as_many_are_under_way_as_the_operator_says_and_the_others_are_refused(tmp_path: Path) -> None:
-    streams: list[Held] = []
+    streams: list[HeldConnection] = []
     bound = "fake/m: {concurrent: 8}"
-    async with held(streams) as url, running_gateway(table({"fake": url}, [bound]), tmp_path) as gateway:
+    async with holding_vendor(streams) as url, running_gateway(table({"fake": url}, [bound]), tmp_path) as gateway:
         clients = await crowd(port_of(gateway), 40)
-        while len(ended(clients)) < 32:  # noqa: ASYNC110 - they tell no one
+        while len(completed_clients(clients)) < 32:  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.01)
-        assert {client.answer.split(b" ", 2)[1] for client in ended(clients)} == {b"503"}
+        assert {client.answer.split(b" ", 2)[1] for client in completed_clients(clients)} == {b"503"}
         series = await gateway.metrics()
         for stream in streams:
             stream.end()

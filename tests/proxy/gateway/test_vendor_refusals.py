@@ -71,7 +71,7 @@ def second(received: Received) -> Script:
     return sse_answer(chat_frames(["two"])) if stream else json_answer(200, chat("two"))
 
 
-async def asked(made: Rig, surface: str, model: str = "both") -> Answer:
+async def response_of(made: Rig, surface: str, model: str = "both") -> Answer:
     turn: JsonObject = {"role": "user", "content": "hi"}
     said: JsonObject = {"input": [turn]} if surface == "responses" else {"messages": [turn], "max_tokens": 9}
     return await made.post({"model": model, "stream": made.stream, **said}, SURFACES[surface])
@@ -86,7 +86,7 @@ async def test_trouble_of_the_operators_account_is_not_the_clients(row: Row, str
         made.one.default = body_answer(status, body, ids) if isinstance(body, bytes) else json_answer(status, body, ids)
         made.two.default = second
         for number, surface in enumerate(SURFACES):
-            answer = await asked(made, surface)
+            answer = await response_of(made, surface)
             assert (answer.status, b"two" in answer.body) == (200, True)
             skipped = alone and number > 0
             assert answer.headers["x-dragoman-attempts"] == ("1" if skipped else "2")
@@ -100,7 +100,7 @@ async def test_trouble_of_the_operators_account_is_not_the_clients(row: Row, str
         )
         assert row.said in str(attempt["message"])
         made.forget()
-        answer = await asked(made, "chat", "one/m")
+        answer = await response_of(made, "chat", "one/m")
         last = (await made.logged())[-1]
         assert (last["outcome"], last["upstream_request_id"]) == ("upstream_error", ids[0][1])
         assert answer.headers["x-dragoman-upstream-request-id"] == ids[0][1]
@@ -138,7 +138,7 @@ async def test_clients_of_a_vendors_own_api_get_its_limits_and_its_wait(
 ) -> None:
     async with rig(tmp_path, table=table(profile)) as made:
         made.one.default = json_answer(429, LIMITED, [*VENDORS_OWN, *extra, ("retry-after", "3600")])
-        answer = await asked(made, surface, "one/m")
+        answer = await response_of(made, surface, "one/m")
         assert (answer.status, answer.headers["retry-after"]) == (429, "3600")
         assert answer.headers["x-should-retry"] == "false"
         assert passed <= answer.headers.keys()
@@ -147,7 +147,7 @@ async def test_clients_of_a_vendors_own_api_get_its_limits_and_its_wait(
         if surface == "chat" and profile == "openai":
             made.forget()
             made.one.default = json_answer(200, chat("hi"), VENDORS_OWN)
-            good = await asked(made, surface, "one/m")
+            good = await response_of(made, surface, "one/m")
             assert (good.status, good.headers["x-ratelimit-remaining-requests"]) == (200, "7")
             assert good.headers["x-dragoman-upstream-request-id"] == "req_011"
             assert (await made.logged())[-1]["upstream_request_id"] == "req_011"
@@ -157,7 +157,7 @@ async def test_the_gateways_own_limits_stand_in_the_vendors_place(tmp_path: Path
     limited = table("openai").replace('models: ["one/m"', 'limits: {requests_per_minute: 60}, models: ["one/m"')
     async with rig(tmp_path, table=limited) as made:
         made.one.default = json_answer(200, chat("hi"), VENDORS_OWN)
-        answer = await asked(made, "chat", "one/m")
+        answer = await response_of(made, "chat", "one/m")
         assert answer.headers["x-ratelimit-remaining-requests"] != "7"
 
 
@@ -165,9 +165,9 @@ async def test_the_gateways_own_limits_stand_in_the_vendors_place(tmp_path: Path
 async def test_an_id_that_repeats_the_credential_is_not_shown(echo: str, tmp_path: Path) -> None:
     async with rig(tmp_path, table=table("openai")) as made:
         made.one.default = json_answer(200, chat("hi"), [("x-request-id", echo), ("x-ratelimit-x", echo)])
-        answer = await asked(made, "chat", "one/m")
+        answer = await response_of(made, "chat", "one/m")
         made.one.default = json_answer(400, {**error("no"), "request_id": echo})
-        refused = await asked(made, "chat", "one/m")
+        refused = await response_of(made, "chat", "one/m")
         assert (answer.status, refused.status) == (200, 400)
         for shown in (*answer.headers.values(), *refused.headers.values(), made.log.getvalue().decode()):
             assert echo not in shown
@@ -177,5 +177,5 @@ async def test_an_id_that_repeats_the_credential_is_not_shown(echo: str, tmp_pat
 async def test_an_id_in_the_body_of_an_error_is_the_vendors_id(tmp_path: Path) -> None:
     async with rig(tmp_path, table=table("anthropic")) as made:
         made.one.default = json_answer(400, {**error("max_tokens: no"), "request_id": "req_body"})
-        answer = await asked(made, "messages", "one/m")
+        answer = await response_of(made, "messages", "one/m")
         assert (answer.status, answer.headers["x-dragoman-upstream-request-id"]) == (400, "req_body")

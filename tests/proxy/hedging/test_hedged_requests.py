@@ -1,4 +1,4 @@
-"""Which requests may be sent to two deployments."""
+"""The requests that may be sent to two deployments."""
 
 from dataclasses import replace
 

@@ -28,7 +28,7 @@ async def dialer() -> AsyncIterator[Dialer]:
     await pool.aclose()
 
 
-def leads_to(dialer: Dialer, port: int, hosts: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def resolve_to(dialer: Dialer, port: int, hosts: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every name resolve to `hosts`."""
 
     def look_up(self: GuardedResolver, host: str, _: int) -> asyncio.Future[list[Found]]:
@@ -48,7 +48,7 @@ def leads_to(dialer: Dialer, port: int, hosts: Sequence[str], monkeypatch: pytes
 async def test_of_several_addresses_one_that_answers_is_taken(
     vendor: FakeVendor, dialer: Dialer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    leads_to(dialer, vendor.port, ["127.0.0.2", "::1", "127.0.0.1"], monkeypatch)
+    resolve_to(dialer, vendor.port, ["127.0.0.2", "::1", "127.0.0.1"], monkeypatch)
     connection = await dialer.dial(HERE, 1.0, 5.0)
     assert connection.state == "idle"
     assert vendor.connections == 1
@@ -57,7 +57,7 @@ async def test_of_several_addresses_one_that_answers_is_taken(
 async def test_addresses_that_may_not_be_called_are_not_even_tried(
     vendor: FakeVendor, dialer: Dialer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    leads_to(dialer, vendor.port, ["127.0.0.1", "169.254.169.254"], monkeypatch)
+    resolve_to(dialer, vendor.port, ["127.0.0.1", "169.254.169.254"], monkeypatch)
     with pytest.raises(OSError, match="may not be called"):
         await dialer.dial(HERE._replace(allow_private=False), 1.0, 5.0)
     assert vendor.connections == 0

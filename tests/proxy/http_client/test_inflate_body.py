@@ -27,7 +27,7 @@ def answer(body: bytes, coding: str, size: int = 1000) -> tuple[Line, object]:
     return line, readable(HttpResponse(line.connection))
 
 
-async def read(response: object) -> bytes:
+async def read_body(response: object) -> bytes:
     assert isinstance(response, HttpResponse | InflatedResponse)
     body = b""
     while piece := await response.read():
@@ -51,7 +51,7 @@ async def read(response: object) -> bytes:
 )
 async def test_a_body_is_what_the_vendor_means(packed: bytes, coding: str, size: int) -> None:
     line, response = answer(packed, coding, size)
-    assert await read(response) == TEXT
+    assert await read_body(response) == TEXT
     assert line.shelf.taken_back == [line.connection]
 
 
@@ -65,7 +65,7 @@ def test_a_coding_that_cannot_be_read_is_no_answer(coding: str) -> None:
 async def test_a_body_that_is_not_what_its_coding_says_broke_off(packed: bytes) -> None:
     _, response = answer(packed, "gzip")
     with pytest.raises(UpstreamError) as caught:
-        await read(response)
+        await read_body(response)
     assert caught.value.failure.kind is FailureKind.TRUNCATED
 
 
@@ -81,4 +81,4 @@ async def test_a_bomb_is_inflated_in_small_pieces_that_can_be_left() -> None:
 async def test_members_in_a_row_are_bounded() -> None:
     _, response = answer(gzip.compress(b"") * (MEMBERS_LIMIT + 1), "gzip")
     with pytest.raises(UpstreamError):
-        await read(response)
+        await read_body(response)

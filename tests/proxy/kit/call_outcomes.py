@@ -148,7 +148,7 @@ class Rig:
             await vendor.sent.wait()
         await settle(8)
         if not calling.done():
-            # No more bytes will come. The loop may only be slow, above all to see the end, which ends every call.
+            # There are no further bytes. The loop may only be slow, above all to see the end, which ends every call.
             await asyncio.wait([calling], timeout=0.005 if ending == "stays" else 30.0)
         if not calling.done():
             calling.cancel()

@@ -17,7 +17,7 @@ LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
 
 
 def in_callback(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> object:
-    """Call from a callback of the loop, where no task runs, as a protocol's methods are."""
+    """Call `call` in a callback of the loop, outside of any task, as a protocol's methods are."""
     seen: list[object] = []
 
     def called() -> None:
@@ -36,7 +36,7 @@ def in_callback(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> 
 
 
 def turn(loop: asyncio.AbstractEventLoop, turns: int = 30) -> None:
-    """Let the loop run what is ready."""
+    """Let the loop run `turns` iterations."""
 
     async def settle() -> None:
         for _ in range(turns):
@@ -65,7 +65,7 @@ class Started:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Leave it to reference counts to free what is dropped."""
+    """Disable the garbage collector: only reference counts free objects."""
     gc.collect()
     gc.disable()
     try:

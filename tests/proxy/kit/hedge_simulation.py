@@ -1,4 +1,4 @@
-"""Traffic with stalls before deployments that bill what they generate, through a dispatcher, in virtual time."""
+"""Traffic with stalls, through a dispatcher in virtual time. The deployments bill all generated tokens."""
 
 import asyncio
 import math

@@ -1,4 +1,4 @@
-"""A vendor of marks: the dialect that reads them, and a transport with one scripted answer."""
+"""A vendor of marks: the dialect that reads them, and a transport with one scripted response."""
 
 import asyncio
 from collections.abc import Mapping

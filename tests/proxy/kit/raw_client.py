@@ -57,7 +57,7 @@ def request(method: str, path: str, body: JsonValue | bytes = None, headers: Map
 
 
 class RawClient:
-    """One connection."""
+    """One connection to the gateway."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -79,7 +79,7 @@ class RawClient:
         return Answer(status, headers, body, whole)
 
     async def chunk(self) -> bytes:
-        """Return the next chunk of a chunked body, empty at its end. Raises IncompleteReadError if there is none."""
+        """Return the next chunk of a chunked body, empty at its end. Raises IncompleteReadError if the data ends."""
         size = int(await self.reader.readuntil(b"\r\n"), 16)
         return (await self.reader.readexactly(size + 2))[:-2]
 

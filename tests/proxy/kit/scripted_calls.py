@@ -76,9 +76,9 @@ class Vendor:
     """A transport with a response to each call by its body."""
 
     answer: Callable[[JsonObject], Body]
-    """For calls that generate."""
+    """The response to calls that generate."""
     tokenizer: Callable[[str, JsonObject], Body] = lambda path, body: Body(b"", status=404)
-    """For the engine's own endpoints, such as its token counter."""
+    """The response at the engine's own endpoints, such as its token counter."""
     seen: list[Seen] = field(default_factory=list)
     given: list[Body] = field(default_factory=list)
     most: int = 0

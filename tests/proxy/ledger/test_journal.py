@@ -196,7 +196,7 @@ def test_without_a_disk_memory_is_bounded_and_every_lost_row_counted(
         journal.append(record())
         journal.write()
     assert (journal.waiting, journal.state.dropped, journal.state.written) == (100, 30, 0)
-    assert len(caplog.records) == 3  # one a minute
+    assert len(caplog.records) == 3  # one record a minute
     assert "100 rows wait in memory, 21 are lost so far" in caplog.messages[2]
     place.unlink()
     journal.write()

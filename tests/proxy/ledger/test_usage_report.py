@@ -65,7 +65,7 @@ class Fixed:
         self.lines = []
 
 
-def asked(*by: str, team: str | None = None) -> UsageQuery:
+def query_by(*by: str, team: str | None = None) -> UsageQuery:
     return usage_query(by, "7d", team, "UTC", NOON)
 
 
@@ -74,7 +74,7 @@ def sums(requests: int, cost: int, unpriced: int = 0) -> UsageSums:
 
 
 def report(*by: str, lines: list[UsageLine]) -> UsageReport:
-    return usage_report(Fixed(*lines), asked(*by))
+    return usage_report(Fixed(*lines), query_by(*by))
 
 
 SEARCH = UsageLine(("search", "fast"), sums(1200, 4_126_000_000))
@@ -148,7 +148,7 @@ def test_models_of_one_row_are_told_apart_as_clients_named_them(tmp_path: Path) 
         rows = [journaled(number).row._replace(model="openai/*", asked=name) for number, name in enumerate(names, 1)]
         store.add([JournalRow(number, row) for number, row in enumerate(rows, 1)])
         reader = SqliteReader(sqlite(tmp_path))
-        found = usage_report(reader, asked("model", "asked"))
+        found = usage_report(reader, query_by("model", "asked"))
         assert {each.group: each.sums.requests for each in found.lines} == {
             ("openai/*", "openai/a"): 1,
             ("openai/*", "openai/b"): 2,
@@ -170,7 +170,7 @@ def test_a_request_with_two_tags_is_in_both_lines_and_once_in_the_total(tmp_path
             ]
         )
         reader = SqliteReader(sqlite(tmp_path))
-        found = usage_report(reader, asked("tag"))
+        found = usage_report(reader, query_by("tag"))
         assert {each.group[0]: each.sums.requests for each in found.lines} == {
             "cost_center=4711": 2,
             "stage=prod": 1,
@@ -196,7 +196,7 @@ def test_a_clients_text_is_no_formula_of_a_spreadsheet() -> None:
 
 
 def test_json_has_every_sum_and_how_far_the_ledger_is_loaded() -> None:
-    found = json.loads(usage_json(usage_report(Fixed(SEARCH), asked("team", "model"), waiting=4)))
+    found = json.loads(usage_json(usage_report(Fixed(SEARCH), query_by("team", "model"), waiting=4)))
     assert found["by"] == ["team", "model"]
     assert (found["since"], found["loaded_to"], found["waiting"]) == (
         "2026-10-26T00:00:00.000Z",
@@ -217,7 +217,7 @@ def test_an_answer_is_bounded_and_its_last_line_is_the_rest() -> None:
 
 
 def test_how_far_the_ledger_is_loaded_is_said() -> None:
-    found = usage_report(Fixed(SEARCH), asked("team", "model"), waiting=1234)
+    found = usage_report(Fixed(SEARCH), query_by("team", "model"), waiting=1234)
     assert loaded_note(found) == (
         "loaded to 2026-11-01 12:00:00 UTC; 1,234 requests in the journals are not counted yet"
     )

@@ -50,7 +50,7 @@ class Trouble:
     lasts: float
 
 
-async def befall(world: World, processes: list[SimulatedProcess], trouble: Trouble) -> None:
+async def apply_trouble(world: World, processes: list[SimulatedProcess], trouble: Trouble) -> None:
     await asyncio.sleep(trouble.after)
     source = processes[trouble.process].source
     match trouble.kind:
@@ -88,7 +88,7 @@ async def run_with(troubles: list[Trouble], seconds: float) -> list[tuple[float,
     async def all_in_turn() -> None:
         await asyncio.sleep(WARM)
         for trouble in troubles:
-            await befall(world, processes, trouble)
+            await apply_trouble(world, processes, trouble)
 
     async def one(number: int) -> None:
         while (now := asyncio.get_running_loop().time()) < seconds:
@@ -135,7 +135,7 @@ KINDS = st.sampled_from(["cut", "deaf", "still", "lost", "wiped", "killed"])
 TROUBLES = st.builds(Trouble, KINDS, st.integers(0, 3), st.floats(0, 1.5), st.floats(0.02, 4))
 
 
-def none_takes_it_along(troubles: list[Trouble]) -> bool:
+def all_take_is_known(troubles: list[Trouble]) -> bool:
     """Return whether no killed process can have units that it took alone and did not report: no other process can
     know of them."""
     kinds = [each.kind for each in troubles]
@@ -165,8 +165,8 @@ def test_those_who_are_cut_off_are_counted_whose_part_nobody_can_know(troubles: 
     never_more(troubles)
 
 
-SCHEDULES = st.lists(TROUBLES, min_size=1, max_size=3).filter(none_takes_it_along)
-LONG = st.lists(TROUBLES, min_size=1, max_size=6).filter(none_takes_it_along)
+SCHEDULES = st.lists(TROUBLES, min_size=1, max_size=3).filter(all_take_is_known)
+LONG = st.lists(TROUBLES, min_size=1, max_size=6).filter(all_take_is_known)
 
 ROUGHLY: Final = 1.5 * PROMISED
 """The greatest excess if one trouble follows another at once: a process without responses twice in a row goes silent

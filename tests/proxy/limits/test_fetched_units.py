@@ -74,7 +74,7 @@ class Source:
         return LeaseGrant(granted, 0.0 if isinstance(ask, SlotsRequest) else self.level, 1.0, 1, 1)
 
 
-class Desk:
+class RegistryRig:
     """A registry with the leases of two teams, and the results of the requests to it."""
 
     def __init__(self, source: Source, limits: dict[str, Limits]) -> None:
@@ -98,7 +98,7 @@ class Desk:
 @in_virtual_time
 async def test_who_waits_for_two_limits_keeps_the_one_that_it_got_first(common: str) -> None:
     source = Source({"team a": all_of_it, "team b": nothing_yet})
-    desk = Desk(source, {"team a": COMMON[common], "team b": RATE})
+    desk = RegistryRig(source, {"team a": COMMON[common], "team b": RATE})
     async with asyncio.TaskGroup() as group:
         group.create_task(desk.ask("waits", ("team a", "team b"), 20))
         for _ in range(400):
@@ -112,7 +112,7 @@ async def test_who_waits_for_two_limits_keeps_the_one_that_it_got_first(common: 
 @in_virtual_time
 async def test_a_lease_that_is_due_again_all_the_time_keeps_nobody_waiting() -> None:
     source = Source({"team a": all_of_it})
-    desk = Desk(source, {"team a": RATE})
+    desk = RegistryRig(source, {"team a": RATE})
     ((_, rate),) = desk.registry.meters(("team a",), 0.0)
     source.meanwhile = lambda: desk.leases.wake(rate)  # type: ignore[arg-type]
     await desk.ask("waits", ("team a",), 20)
@@ -143,7 +143,7 @@ async def test_only_an_answer_refuses_or_the_longest_wait(
     answer: Answer, level: float, passes: bool, after: float, most: float
 ) -> None:
     source = Source({"team a": answer}, level)
-    desk = Desk(source, {"team a": RATE})
+    desk = RegistryRig(source, {"team a": RATE})
     await desk.ask("waits", ("team a",), 20)
     await desk.stop()
     ((_, passed, at),) = desk.ended
@@ -154,7 +154,7 @@ async def test_only_an_answer_refuses_or_the_longest_wait(
 @in_virtual_time
 async def test_they_pass_in_the_order_in_which_they_came_unless_one_is_more_than_is_left() -> None:
     for level, order in ((PLENTY, ["large", "small"]), (10.0, ["refused", "small"])):
-        desk = Desk(Source({"team a": one_by_one}, level), {"team a": RATE})
+        desk = RegistryRig(Source({"team a": one_by_one}, level), {"team a": RATE})
         await asyncio.gather(desk.ask("large", ("team a",), 20), desk.ask("small", ("team a",), 1))
         await desk.stop()
         assert [name if passed else "refused" for name, passed, _ in desk.ended] == order
@@ -162,7 +162,7 @@ async def test_they_pass_in_the_order_in_which_they_came_unless_one_is_more_than
 
 @in_virtual_time
 async def test_what_is_told_after_the_longest_wait_is_the_limit() -> None:
-    desk = Desk(Source({"team a": never_any}), {"team a": RATE})
+    desk = RegistryRig(Source({"team a": never_any}), {"team a": RATE})
     told = await desk.registry.admit_waiting(("team a",), 20, 0)
     await desk.stop()
     assert isinstance(told, Exceeded)

@@ -253,7 +253,7 @@ async def test_what_others_spend_is_known_within_seconds() -> None:
     await stop([one, two])
 
 
-class Deaf:
+class SilentSource:
     """A source whose exchanges get no response if it is `deaf`. It notes the number of leases in each exchange."""
 
     def __init__(self) -> None:
@@ -275,7 +275,7 @@ async def test_many_limits_are_exchanged_fifty_at_a_time_and_idle_ones_not_at_al
     world = World()
     limits = {f"team {number}": Limits((Rate(Unit.REQUESTS, 600, Period.MINUTE, 600),)) for number in range(120)}
     process = SimulatedProcess(world, "one", 1, limits)
-    source = Deaf()
+    source = SilentSource()
     process.leases._source = source
     asked = [process.registry.admit_waiting((scope,), 1, 0) for scope in limits]
     outcomes = await asyncio.gather(*asked)
@@ -324,7 +324,7 @@ async def test_losing_and_finding_is_said_once_a_minute_at_most() -> None:
     log = logging.getLogger("dragoman")
     log.addHandler(handler)
     (process,) = fleet(World(), SHARP, 1)
-    process.leases._source = source = Deaf()
+    process.leases._source = source = SilentSource()
     for _ in range(20):
         await process.ask()
         source.deaf = not source.deaf

@@ -28,7 +28,7 @@ def lease(keeper: StillKeeper) -> LeasedRate:
     return LeasedRate("t", MINUTE, keeper)
 
 
-def told(
+def exchange_lease(
     lease: LeasedRate, granted: int, now: float, level: float = 0.0, share: float = 0.5, count: int = 2
 ) -> RateRequest:
     """Exchange the lease, whatever it requests."""
@@ -37,15 +37,17 @@ def told(
     return ask
 
 
-def waited(lease: LeasedRate, units: int, now: float, level: float = 0.0, share: float = 0.5, count: int = 2) -> None:
+def grant_waiting(
+    lease: LeasedRate, units: int, now: float, level: float = 0.0, share: float = 0.5, count: int = 2
+) -> None:
     """Let a request wait for units, and grant them."""
     lease.add_waiting(units)
-    told(lease, units, now, level, share, count)
+    exchange_lease(lease, units, now, level, share, count)
     lease.remove_waiting(units)
 
 
 def test_what_an_attempt_took_is_put_back_here_and_not_given_to_all(lease: LeasedRate, keeper: StillKeeper) -> None:
-    waited(lease, 30, 0.0, 500.0)
+    grant_waiting(lease, 30, 0.0, 500.0)
     assert not lease.attempt(31, 0.0, WALL)
     assert lease.attempt(30, 0.0, WALL)
     assert lease.balance == 0
@@ -65,7 +67,7 @@ def test_at_first_it_asks_for_who_waits_and_no_more(lease: LeasedRate) -> None:
     assert lease.fetchable(1, 0.0)
     lease.add_waiting(30)
     lease.add_waiting(20)
-    ask = told(lease, 50, 0.0, 500.0)
+    ask = exchange_lease(lease, 50, 0.0, 500.0)
     assert (ask.want, ask.least, ask.back, ask.per_second, ask.burst) == (50, 20, 0, 10.0, 600)
     lease.remove_waiting(30)
     lease.remove_waiting(20)
@@ -110,14 +112,14 @@ def test_a_refusal_waits_for_nobody_and_fetches_units_for_the_next_request(keepe
     assert not lease.fetchable(1, 0.3)
     lease.refused(1, 0.3)
     assert keeper.noted == ["wake"]
-    told(lease, 1000, 0.3, 5000.0)
+    exchange_lease(lease, 1000, 0.3, 5000.0)
     assert not lease.lacks(1, 0.3, WALL)
     lease.take(lease.balance, 0.3, WALL)
     assert lease.fetchable(1, 0.3)
 
 
 def test_units_that_are_not_used_go_back_after_half_a_second(lease: LeasedRate, keeper: StillKeeper) -> None:
-    waited(lease, 10, 0.0, 100.0)
+    grant_waiting(lease, 10, 0.0, 100.0)
     assert not lease.needs_renewal(0.4)
     assert lease.may_need_renewal()
     assert lease.needs_renewal(0.5)
@@ -149,18 +151,18 @@ def test_more_than_a_burst_leaves_a_debt_that_is_told_at_once(keeper: StillKeepe
 
 
 def test_settled_units_go_back_to_all_and_what_was_used_beyond_is_paid(lease: LeasedRate, keeper: StillKeeper) -> None:
-    waited(lease, 100, 0.0, 400.0)
+    grant_waiting(lease, 100, 0.0, 400.0)
     lease.take(100, 0.0, WALL)
     lease.settle(100, 40)
     assert keeper.noted == ["due"]
-    assert told(lease, 0, 0.01, 460.0).back == 60
+    assert exchange_lease(lease, 0, 0.01, 460.0).back == 60
     lease.settle(40, 45)
-    assert told(lease, 0, 0.05, 455.0).back == -5
+    assert exchange_lease(lease, 0, 0.05, 455.0).back == -5
 
 
 def test_after_nothing_was_granted_it_refuses_for_a_moment_what_is_more_than_was_left(lease: LeasedRate) -> None:
     lease.add_waiting(5)
-    told(lease, 0, 1.0, 2.0)
+    exchange_lease(lease, 0, 1.0, 2.0)
     assert lease.lacks(5, 1.0, WALL)
     assert [lease.fetchable(units, 1.01) for units in (1, 2, 3, 5)] == [True, True, False, False]
     assert lease.fetchable(5, 1.02)
@@ -170,7 +172,7 @@ def test_after_nothing_was_granted_it_refuses_for_a_moment_what_is_more_than_was
 
 def test_alone_it_goes_on_with_its_share_and_what_is_left(lease: LeasedRate, keeper: StillKeeper) -> None:
     keeper.expected = 2
-    waited(lease, 10, 0.0, 200.0, share=0.5, count=2)
+    grant_waiting(lease, 10, 0.0, 200.0, share=0.5, count=2)
     keeper.alone = True
     assert not lease.lacks(110, 0.0, WALL)
     assert lease.lacks(111, 0.0, WALL)
@@ -206,7 +208,7 @@ def test_while_others_may_not_have_told_yet_it_keeps_to_its_share(lease: LeasedR
     keeper.alone, keeper.back_at = False, 0.1
     assert not lease.attempt(1, 0.1, WALL)
     lease.add_waiting(100)
-    told(lease, 600, 0.1, 500.0, share=1.0, count=1)
+    exchange_lease(lease, 600, 0.1, 500.0, share=1.0, count=1)
     lease.remove_waiting(100)
     assert lease.division(0.1) == (0.25, 4)
     assert not lease.attempt(1, 0.1, WALL)
@@ -291,7 +293,7 @@ def test_after_a_memory_was_lost_all_of_it_is_told_again(lease: LeasedRate, keep
 
 def test_at_rest_it_forgets_all_but_when_everything_is_paid_for(lease: LeasedRate) -> None:
     lease.add_waiting(10)
-    told(lease, 10, 0.0, 400.0)
+    exchange_lease(lease, 10, 0.0, 400.0)
     assert not lease.forget_if_idle(60.0)
     lease.remove_waiting(10)
     assert lease.attempt(10, 0.0, WALL)
@@ -312,7 +314,7 @@ def test_where_something_else_is_kept_it_goes_on_alone_and_tries_again(lease: Le
     assert lease.lacks(1, 0.0, WALL)
     assert not lease.needs_renewal(0.5)
     assert lease.needs_renewal(FOREIGN_RETRY)
-    assert told(lease, 1, FOREIGN_RETRY, 599.0).want >= 1
+    assert exchange_lease(lease, 1, FOREIGN_RETRY, 599.0).want >= 1
     assert not lease.lacks(1, FOREIGN_RETRY, WALL)
     assert not_none(lease.next_request(FOREIGN_RETRY)).back <= -140
 
@@ -329,7 +331,7 @@ def test_a_division_from_before_a_restart_is_assumed(lease: LeasedRate, keeper: 
 def test_another_limit_holds_at_once(lease: LeasedRate, keeper: StillKeeper) -> None:
     keeper.expected = 2
     lease.add_waiting(10)
-    told(lease, 10, 0.0, 500.0)
+    exchange_lease(lease, 10, 0.0, 500.0)
     lease.follow(Rate(Unit.REQUESTS, 1200, Period.MINUTE, 1200), 0.0)
     assert lease.remaining(0.0, WALL) == 1110
     keeper.alone = True
@@ -355,7 +357,7 @@ def test_what_was_refused_by_another_limit_says_nothing_about_this_one(lease: Le
 
 
 def test_one_request_takes_no_more_than_the_largest_debt_and_gives_no_more_back(lease: LeasedRate) -> None:
-    waited(lease, 600, 0.0, 0.0)
+    grant_waiting(lease, 600, 0.0, 0.0)
     assert lease.balance == 600
     most = lease.rule.most
     lease.take(10**9, 0.0, WALL)

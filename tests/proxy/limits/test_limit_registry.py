@@ -27,7 +27,7 @@ REQUESTS = per_minute(Unit.REQUESTS, 60)
 TOKENS = per_minute(Unit.TOKENS, 1000)
 
 
-class Desk:
+class RegistryRig:
     """A registry and a settable clock."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Desk:
 
 
 def test_a_request_without_limits_holds_nothing_and_makes_nothing() -> None:
-    desk = Desk({"team other": Limits((REQUESTS,))})
+    desk = RegistryRig({"team other": Limits((REQUESTS,))})
     assert desk.ask() is NOTHING_RESERVED
     assert NOTHING_RESERVED.meters.facts(0.0, WALL) == (None, None, "", "")
     NOTHING_RESERVED.settle(5, 5)
@@ -70,7 +70,7 @@ def test_a_request_without_limits_holds_nothing_and_makes_nothing() -> None:
 
 
 def test_thirty_of_thirty_at_sixty_a_minute_pass_and_the_sixty_first_does_not() -> None:
-    desk = Desk({"team t": Limits((REQUESTS,))})
+    desk = RegistryRig({"team t": Limits((REQUESTS,))})
     for _ in range(60):
         desk.take()
     told = desk.refused()
@@ -85,7 +85,7 @@ def test_thirty_of_thirty_at_sixty_a_minute_pass_and_the_sixty_first_does_not() 
     )
 )
 def test_all_limits_are_taken_together_or_none_is(steps: list[tuple[str, int, int]]) -> None:
-    desk = Desk(
+    desk = RegistryRig(
         {
             "team t": Limits((REQUESTS, TOKENS), (Quota(Unit.TOKENS, 3000, Period.DAY),), 4),
             "key t/k": Limits((per_minute(Unit.REQUESTS, 5),)),
@@ -117,7 +117,7 @@ def test_all_limits_are_taken_together_or_none_is(steps: list[tuple[str, int, in
 
 
 def test_a_request_refused_for_places_uses_up_nothing_else() -> None:
-    desk = Desk({"team t": Limits((REQUESTS,), concurrent=1)})
+    desk = RegistryRig({"team t": Limits((REQUESTS,), concurrent=1)})
     running = desk.take()
     for _ in range(200):
         assert desk.refused().kind is LimitKind.CONCURRENT
@@ -126,7 +126,7 @@ def test_a_request_refused_for_places_uses_up_nothing_else() -> None:
 
 
 def test_a_reservation_ends_once() -> None:
-    desk = Desk({"team t": Limits((TOKENS,), concurrent=2)})
+    desk = RegistryRig({"team t": Limits((TOKENS,), concurrent=2)})
     running = desk.take(500)
     running.settle(200, 0)
     running.settle(900, 0)
@@ -135,7 +135,7 @@ def test_a_reservation_ends_once() -> None:
 
 
 def test_what_was_never_sent_is_as_if_it_had_not_been() -> None:
-    desk = Desk({"team t": Limits((REQUESTS, TOKENS), (Quota(Unit.REQUESTS, 5, Period.DAY),))})
+    desk = RegistryRig({"team t": Limits((REQUESTS, TOKENS), (Quota(Unit.REQUESTS, 5, Period.DAY),))})
     desk.take(900).release()
     assert desk.left() == {
         ("team t", "rate requests"): 60,
@@ -145,7 +145,7 @@ def test_what_was_never_sent_is_as_if_it_had_not_been() -> None:
 
 
 def test_the_refusal_that_lasts_longest_is_told() -> None:
-    desk = Desk({"team t": Limits((TOKENS,), (Quota(Unit.REQUESTS, 1, Period.DAY),))})
+    desk = RegistryRig({"team t": Limits((TOKENS,), (Quota(Unit.REQUESTS, 1, Period.DAY),))})
     desk.take(1000).settle(1000, 0)
     told = desk.refused(500)
     assert (told.kind, told.limit, told.used, told.requested) == (LimitKind.QUOTA, 1, 1, 1)
@@ -155,7 +155,7 @@ def test_the_refusal_that_lasts_longest_is_told() -> None:
 
 
 def test_a_limit_below_one_request_passes_it_and_then_asks_to_wait() -> None:
-    desk = Desk({"team t": Limits((per_minute(Unit.TOKENS, 60),))})
+    desk = RegistryRig({"team t": Limits((per_minute(Unit.TOKENS, 60),))})
     desk.take(600)
     assert desk.refused(600).wait == pytest.approx(600)
     desk.now = 600.1
@@ -164,7 +164,7 @@ def test_a_limit_below_one_request_passes_it_and_then_asks_to_wait() -> None:
 
 def test_a_cost_that_nobody_knows_is_told_apart() -> None:
     strict = ScopeBudget(Unit.USD, 5 * NANO, Period.MONTH, unpriced="reject")
-    desk = Desk({}, {"team t": (strict,)})
+    desk = RegistryRig({}, {"team t": (strict,)})
     assert desk.refused(10, None).kind is LimitKind.UNPRICED
     desk.take(10, 4 * NANO)
     assert desk.refused(10, 2 * NANO).kind is LimitKind.BUDGET
@@ -179,7 +179,7 @@ def test_a_budget_that_is_largely_spent_leads_to_another_name() -> None:
         ScopeBudget(Unit.USD, 10 * NANO, Period.MONTH, 0.9, "route", "cheapest"),
         ScopeBudget(Unit.USD, 4 * NANO, Period.DAY, 0.5, "warn"),
     )
-    desk = Desk({}, {"team t": budgets})
+    desk = RegistryRig({}, {"team t": budgets})
     assert desk.registry.route_of("team t", 0.0, WALL) is None
     assert desk.registry.route_of("team other", 0.0, WALL) is None
     desk.take(1, 8 * NANO).settle(1, 8 * NANO)
@@ -191,7 +191,7 @@ def test_a_budget_that_is_largely_spent_leads_to_another_name() -> None:
 
 
 def test_headers_name_the_tightest_limit_of_each_kind() -> None:
-    desk = Desk(
+    desk = RegistryRig(
         {
             "team t": Limits((REQUESTS, per_minute(Unit.TOKENS, 160_000)), (Quota(Unit.REQUESTS, 3, Period.DAY),), 9),
             "key t/k": Limits((per_minute(Unit.REQUESTS, 30),)),
@@ -211,7 +211,7 @@ def test_headers_name_the_tightest_limit_of_each_kind() -> None:
 
 
 def test_a_reload_keeps_what_was_counted_and_a_new_amount_holds_at_once() -> None:
-    desk = Desk(
+    desk = RegistryRig(
         {"team t": Limits((REQUESTS,), (Quota(Unit.TOKENS, 100, Period.DAY),), 3)},
         {"team t": (ScopeBudget(Unit.USD, 50, Period.DAY),)},
     )
@@ -232,7 +232,7 @@ def test_a_reload_keeps_what_was_counted_and_a_new_amount_holds_at_once() -> Non
 
 
 def test_a_team_that_is_gone_has_no_limits_and_its_requests_end() -> None:
-    desk = Desk({"team t": Limits((REQUESTS,), concurrent=1)})
+    desk = RegistryRig({"team t": Limits((REQUESTS,), concurrent=1)})
     running = desk.take()
     desk.use({})
     assert desk.ask() is NOTHING_RESERVED
@@ -243,14 +243,14 @@ def test_a_team_that_is_gone_has_no_limits_and_its_requests_end() -> None:
 
 
 def test_limits_that_are_gone_or_new_leave_the_others_as_they_are() -> None:
-    desk = Desk({"team t": Limits((REQUESTS, TOKENS))})
+    desk = RegistryRig({"team t": Limits((REQUESTS, TOKENS))})
     desk.take(400)
     desk.use({"team t": Limits((TOKENS,), (Quota(Unit.TOKENS, 500, Period.DAY),))})
     assert desk.left() == {("team t", "rate tokens"): 600, ("team t", "quota tokens"): 500}
 
 
 def test_another_time_zone_moves_the_end_of_periods() -> None:
-    desk = Desk({"team t": Limits((), (Quota(Unit.REQUESTS, 1, Period.DAY),))})
+    desk = RegistryRig({"team t": Limits((), (Quota(Unit.REQUESTS, 1, Period.DAY),))})
     desk.take()
     before = desk.refused().ends
     desk.registry.use(
@@ -263,7 +263,7 @@ def test_another_time_zone_moves_the_end_of_periods() -> None:
 
 
 def test_after_a_restart_the_ledger_says_what_is_spent() -> None:
-    desk = Desk(
+    desk = RegistryRig(
         {"team t": Limits((), (Quota(Unit.TOKENS, 1000, Period.DAY),))},
         {"team t": (ScopeBudget(Unit.USD, 100, Period.MONTH),)},
     )
@@ -281,7 +281,7 @@ def test_after_a_restart_the_ledger_says_what_is_spent() -> None:
 
 
 def test_a_deployment_at_its_limit_says_how_long() -> None:
-    desk = Desk({"deployment a": Limits((REQUESTS,), concurrent=61)})
+    desk = RegistryRig({"deployment a": Limits((REQUESTS,), concurrent=61)})
     for _ in range(60):
         assert isinstance(desk.registry.try_target(("deployment a", "vendor v"), 100, 0, 0.0, WALL), Reservation)
     told = desk.registry.try_target(("deployment a", "vendor v"), 100, 0, 0.0, WALL)
@@ -291,7 +291,7 @@ def test_a_deployment_at_its_limit_says_how_long() -> None:
 
 
 def test_what_counts_for_several_scopes_is_joined_once_for_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    desk, scopes = Desk({"team t": Limits((REQUESTS,)), "key t/k": Limits((TOKENS,))}), ("team t", "key t/k")
+    desk, scopes = RegistryRig({"team t": Limits((REQUESTS,)), "key t/k": Limits((TOKENS,))}), ("team t", "key t/k")
     first, second = (desk.registry.begin(scopes, 1, 0, 0.0, WALL) for _ in range(2))
     assert first is second
     monkeypatch.setattr("proxy.limits.limit_registry.MAX_JOINED", 1)
@@ -309,7 +309,7 @@ def test_thousands_of_teams_take_a_kilobyte_each() -> None:
     budgets = {name: (ScopeBudget(Unit.USD, 500 * NANO, Period.MONTH),) for name in names}
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
-    desk = Desk(limits, budgets)
+    desk = RegistryRig(limits, budgets)
     for name in names:
         outcome = desk.registry.admit((name,), 100, 100, 1.5 + len(name), WALL)
         assert isinstance(outcome, Reservation)

@@ -11,7 +11,7 @@ from tests.proxy.limits.kit.simulation import excess, within
 from tests.support.redis import real_redis
 
 
-def beside_one(
+def several_and_one(
     folder: Path, processes: int, limit: int, offered: float, seconds: float, burst: int | None = None
 ) -> tuple[FleetResult, FleetResult]:
     """Return the results of several processes, and of one process that gets the same offered load at the same time."""
@@ -27,25 +27,25 @@ def beside_one(
         return several.result(), one.result()
 
 
-def lasted(result: FleetResult) -> float:
+def seconds_to_last(result: FleetResult) -> float:
     """Return the seconds until the last grant: a busy machine ends later than requested."""
     return result.admitted[-1][0] - result.begin
 
 
 def test_four_processes_pass_together_what_one_would(tmp_path: Path) -> None:
-    result, control = beside_one(tmp_path, 4, 200, 500, 4)
+    result, control = several_and_one(tmp_path, 4, 200, 500, 4)
     assert result.alone == 0
     # A leased unit may be used for HOLD_SECONDS longer.
     assert excess(result.admitted, 200, 200) <= HOLD_SECONDS * 200
     # A unit that is not taken in its time is lost. On a busy machine one process loses units like four.
-    given, of_one = (len(each.admitted) / (1 + lasted(each)) for each in (result, control))
+    given, of_one = (len(each.admitted) / (1 + seconds_to_last(each)) for each in (result, control))
     assert given >= 0.9 * of_one
 
 
 def test_two_processes_pass_of_a_burst_of_one_what_one_would(tmp_path: Path) -> None:
-    result, control = beside_one(tmp_path, 2, 20, 200, 5, burst=1)
+    result, control = several_and_one(tmp_path, 2, 20, 200, 5, burst=1)
     assert result.alone == 0
-    assert len(result.admitted) <= 1.02 * 20 * lasted(result) + 1
+    assert len(result.admitted) <= 1.02 * 20 * seconds_to_last(result) + 1
     assert len(result.admitted) >= 0.8 * len(control.admitted)
 
 

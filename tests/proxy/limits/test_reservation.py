@@ -197,7 +197,7 @@ def made(limits: Limits, budgets: tuple[ScopeBudget, ...], keeper: StillKeeper |
     return Meters(tuple(slots), tuple(rates), tuple(counters))
 
 
-def taken(meters: Meters, units: tuple[int, int, int | None], now: float, wall: float) -> bool:
+def take_each(meters: Meters, units: tuple[int, int, int | None], now: float, wall: float) -> bool:
     """Do the steps that `attempt` stands for: test and take each limit by itself, and give back the units if another
     limit refuses."""
     tokens = units[1]
@@ -219,14 +219,14 @@ def taken(meters: Meters, units: tuple[int, int, int | None], now: float, wall: 
     return True
 
 
-def settled(meters: Meters, before: tuple[int, int, int | None], used: tuple[int, int, int | None]) -> None:
+def settle_each(meters: Meters, before: tuple[int, int, int | None], used: tuple[int, int, int | None]) -> None:
     """Do the steps that the end of a reservation stands for."""
     for index, meter in meters:
         reserved, now_used = ((*before, 1)[index], (*used, 0)[index])
         meter.settle(reserved, now_used)  # type: ignore[arg-type]  # a counter takes None too
 
 
-def told(meters: Meters, now: float, wall: float) -> list[HeaderLimit | None]:
+def facts_of(meters: Meters, now: float, wall: float) -> list[HeaderLimit | None]:
     """Return the result that `facts` stands for."""
     shown = [(index, meter.for_headers(now, wall)) for index, meter in meters]
     return [min((each for at, each in shown if at == index and each is not None), default=None) for index in (0, 1)]
@@ -263,14 +263,14 @@ def test_what_is_written_out_does_what_the_meters_do(
             keeper.alone = alone
         units = (1, tokens, paid)
         passes = short.attempt(tokens, paid, now, WALL + now)
-        assert passes is taken(long, units, now, WALL + now)
+        assert passes is take_each(long, units, now, WALL + now)
         if passes:
             open_.append((Reservation(short, tokens, paid), units))
-        assert list(short.facts(now, WALL + now)[:2]) == told(long, now, WALL + now)
+        assert list(short.facts(now, WALL + now)[:2]) == facts_of(long, now, WALL + now)
         assert short.unused(now) is nothing_used(long, now, WALL + now)
         if open_ and used is not None:
             reservation, units = open_.pop()
             reservation.settle(*used)
-            settled(long, units, (1, *used))
+            settle_each(long, units, (1, *used))
         assert state(short) == state(long)
         assert keepers[0].noted == keepers[1].noted

@@ -29,7 +29,7 @@ def spending(keeper: StillKeeper, *limits: Quota | ScopeBudget) -> SharedSpendin
     return SharedSpending("team t", rules_of(every), clock, SpendingNotes(), keeper)
 
 
-def claimed(keeper: StillKeeper, granted: int, level: int = 0, claimed: int = 0) -> SharedSpending:
+def granted_counter(keeper: StillKeeper, granted: int, level: int = 0, claimed: int = 0) -> SharedSpending:
     """Return a counter that waited for `units` and got them."""
     each = spending(keeper)
     each.add_waiting(granted)
@@ -40,7 +40,7 @@ def claimed(keeper: StillKeeper, granted: int, level: int = 0, claimed: int = 0)
 
 
 def test_a_process_tells_what_no_ledger_holds_and_hears_the_same_of_others() -> None:
-    each = claimed(keeper := StillKeeper(), 45)
+    each = granted_counter(keeper := StillKeeper(), 45)
     assert not each.needs_renewal(NOW)
     each.take(40, NOW, WALL)
     each.settle(40, 30)
@@ -57,7 +57,7 @@ def test_a_process_tells_what_no_ledger_holds_and_hears_the_same_of_others() -> 
 
 
 def test_only_what_is_claimed_passes_and_the_rest_is_fetched() -> None:
-    each = claimed(StillKeeper(), 10)
+    each = granted_counter(StillKeeper(), 10)
     assert not each.lacks(10, NOW, WALL)
     assert each.lacks(11, NOW, WALL)
     assert each.fetchable(11, NOW)
@@ -68,7 +68,7 @@ def test_only_what_is_claimed_passes_and_the_rest_is_fetched() -> None:
 
 
 def test_what_was_used_beyond_the_reservation_is_taken_from_the_claim() -> None:
-    each = claimed(StillKeeper(), 30)
+    each = granted_counter(StillKeeper(), 30)
     each.take(10, NOW, WALL)
     each.settle(10, 25)
     assert each.room == 5
@@ -79,7 +79,7 @@ def test_what_was_used_beyond_the_reservation_is_taken_from_the_claim() -> None:
 
 
 def test_more_than_the_whole_limit_takes_all_of_it() -> None:
-    each = claimed(StillKeeper(), 1000)
+    each = granted_counter(StillKeeper(), 1000)
     assert not each.lacks(5000, NOW, WALL)
     each.take(5000, NOW, WALL)
     assert (each.room, each.own) == (0, 5000)
@@ -114,9 +114,9 @@ def test_who_may_get_what_others_claimed_waits_for_it_and_not_for_ever() -> None
 
 
 def test_a_claim_lapses_for_who_was_not_heard_of_and_another_period_has_none() -> None:
-    each = claimed(StillKeeper(), 10)
+    each = granted_counter(StillKeeper(), 10)
     assert each.lacks(10, NOW + STATEMENT_HOLDS + 0.01, WALL)
-    other = claimed(StillKeeper(), 10)
+    other = granted_counter(StillKeeper(), 10)
     assert other.lacks(10, NOW, float(other.clock.end))
     assert other.room == 0
 
@@ -131,7 +131,7 @@ def test_an_answer_of_a_period_that_is_over_counts_nothing() -> None:
 
 
 def test_other_limits_are_asked_for_again() -> None:
-    each = claimed(StillKeeper(), 10)
+    each = granted_counter(StillKeeper(), 10)
     each.follow(rules_of([Quota(Unit.TOKENS, 5, Period.DAY)]), each.clock)
     assert each.room == 0
     each.follow(rules_of([ScopeBudget(Unit.TOKENS, 5, Period.DAY, 0.5, "warn")]), each.clock)
@@ -149,7 +149,7 @@ def test_warnings_alone_claim_nothing() -> None:
 
 
 def test_a_refusal_tells_what_others_have_claimed_and_to_come_back_in_a_moment() -> None:
-    each = claimed(StillKeeper(), 10, level=900, claimed=60)
+    each = granted_counter(StillKeeper(), 10, level=900, claimed=60)
     told = each.exceeded("team t", 40, NOW, WALL)
     assert (told.used, told.elsewhere, told.wait, told.alone, told.passing) == (900, 90, RETRY_AFTER, None, True)
     spent = each.exceeded("team t", 101, NOW, WALL)
@@ -157,24 +157,24 @@ def test_a_refusal_tells_what_others_have_claimed_and_to_come_back_in_a_moment()
 
 
 def test_a_part_too_small_for_a_request_is_not_claimed() -> None:
-    each = claimed(StillKeeper(), 50, level=600)
+    each = granted_counter(StillKeeper(), 50, level=600)
     each.take(50, NOW, WALL)
     ask = not_none(each.next_request(NOW))
     assert (ask.held, ask.want) == (0, 0)
-    small = claimed(StillKeeper(), 5, level=600)
+    small = granted_counter(StillKeeper(), 5, level=600)
     small.take(5, NOW, WALL)
     assert not_none(small.next_request(NOW)).want == 5
 
 
 def test_who_waits_for_more_than_it_holds_gives_that_back_and_asks_for_all_at_once() -> None:
-    each = claimed(StillKeeper(), 30)
+    each = granted_counter(StillKeeper(), 30)
     each.add_waiting(50)
     ask = not_none(each.next_request(NOW))
     assert (ask.held, ask.want, ask.least) == (0, 50, 50)
 
 
 def test_alone_a_process_has_its_claim_and_an_equal_part_of_what_nobody_claimed() -> None:
-    each = claimed(keeper := StillKeeper(), 100, level=300, claimed=200)
+    each = granted_counter(keeper := StillKeeper(), 100, level=300, claimed=200)
     keeper.alone = True
     assert each.lacks(201, NOW, WALL)
     assert not each.lacks(200, NOW, WALL)
@@ -191,7 +191,7 @@ def test_alone_a_process_has_its_claim_and_an_equal_part_of_what_nobody_claimed(
 
 
 def test_alone_a_process_has_again_what_requests_reserved_and_did_not_use() -> None:
-    each = claimed(keeper := StillKeeper(), 100, level=300, claimed=200)
+    each = granted_counter(keeper := StillKeeper(), 100, level=300, claimed=200)
     each.take(80, NOW, WALL)
     keeper.alone = True
     assert not each.lacks(120, NOW, WALL)
@@ -211,7 +211,7 @@ def test_alone_a_process_has_again_what_requests_reserved_and_did_not_use() -> N
 
 
 def test_who_was_alone_keeps_nothing_of_what_was_given_back_beside_what_is_granted() -> None:
-    each = claimed(keeper := StillKeeper(), 100, level=300, claimed=200)
+    each = granted_counter(keeper := StillKeeper(), 100, level=300, claimed=200)
     keeper.alone = True
     assert not each.lacks(150, NOW, WALL)
     each.take(150, NOW, WALL)

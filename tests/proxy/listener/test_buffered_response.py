@@ -126,7 +126,7 @@ class Connection(BaseProtocol):
     peername = None
 
 
-def asked(client: Client | None) -> tuple[PlainRequest, BaseProtocol]:
+def request_of(client: Client | None) -> tuple[PlainRequest, BaseProtocol]:
     """Return a request of this client, or of a client that has disconnected."""
     head = read_plain_head(request("GET", "/"))
     assert head is not None
@@ -140,13 +140,13 @@ async def test_an_answer_to_a_client_that_has_left_raises() -> None:
     leaving.closing = True
     for client in (None, leaving):
         with pytest.raises(ConnectionError):
-            await BufferedResponse(200, b"{}", "").prepare(asked(client)[0])
+            await BufferedResponse(200, b"{}", "").prepare(request_of(client)[0])
     assert leaving.sent == b""
 
 
 async def test_an_answer_is_sent_once_and_waits_for_a_client_that_does_not_read() -> None:
     client = Client()
-    http, protocol = asked(client)
+    http, protocol = request_of(client)
     protocol.pause_writing()
     response = BufferedResponse(200, b"{}", "")
     sending = asyncio.ensure_future(response.prepare(http))

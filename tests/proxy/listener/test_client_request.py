@@ -29,7 +29,7 @@ PROTOCOL = cast(
 )
 
 
-def both(data: bytes) -> tuple[PlainRequest, Incoming]:
+def parsed_twice(data: bytes) -> tuple[PlainRequest, Incoming]:
     """Return the request of these bytes, parsed here and by aiohttp."""
     head = read_plain_head(data)
     assert head is not None
@@ -52,7 +52,7 @@ PLAIN = st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_chara
 @example(["a?b=%20&c=d%2Fe&f=+"])
 @example(["a;b=c//"])
 def test_path_and_query_are_those_of_aiohttp(parts: list[str]) -> None:
-    ours, theirs = both(request("GET", "/" + "".join(parts)))
+    ours, theirs = parsed_twice(request("GET", "/" + "".join(parts)))
     assert path_of(ours) == path_of(theirs)
     assert ours.path == theirs.path
     assert ours.rel_url == theirs.rel_url
@@ -64,7 +64,7 @@ def test_path_and_query_are_those_of_aiohttp(parts: list[str]) -> None:
 @pytest.mark.parametrize("connection", ["keep-alive", "close"])
 def test_everything_that_handlers_ask_is_answered_alike(connection: str) -> None:
     fields = {"Content-Type": "application/json; a=b", "X-Odd": "1", "Connection": connection}
-    ours, theirs = both(request("POST", "/x", b"{}", fields))
+    ours, theirs = parsed_twice(request("POST", "/x", b"{}", fields))
     for name in ("method", "version", "remote", "keep_alive", "content_length", "content_type", "charset"):
         assert getattr(ours, name) == getattr(theirs, name)
     for name in ("client_max_size", "protocol", "transport", "cors"):
@@ -81,7 +81,7 @@ def test_everything_that_handlers_ask_is_answered_alike(connection: str) -> None
 @looped("fields", [{}, {"Content-Type": "text/plain"}, {"Content-Encoding": "gzip"}])
 async def test_bodies_are_read_and_refused_alike(body: bytes, fields: dict[str, str]) -> None:
     outcomes = []
-    for http in both(request("POST", "/x", body, fields)):
+    for http in parsed_twice(request("POST", "/x", body, fields)):
         received: list[int] = []
         try:
             found: bytes | tuple[int, str] = await read_body(http, received.append)
@@ -93,17 +93,17 @@ async def test_bodies_are_read_and_refused_alike(body: bytes, fields: dict[str, 
 
 
 async def test_a_body_is_read_piece_by_piece_too_and_once() -> None:
-    ours, _ = both(request("POST", "/x", b"{}"))
+    ours, _ = parsed_twice(request("POST", "/x", b"{}"))
     assert not ours.content.at_eof()
     assert await ours.content.readany() == b"{}"
     assert ours.content.at_eof()
     assert await ours.content.readany() == b""
-    again, _ = both(request("POST", "/x", b"{}"))
+    again, _ = parsed_twice(request("POST", "/x", b"{}"))
     assert await again.read() == b"{}"
 
 
 def test_what_was_sent_is_let_go_but_not_where_it_came_from() -> None:
-    for http in both(request("POST", "/x?y=z", b"", {"a": "b"})):
+    for http in parsed_twice(request("POST", "/x?y=z", b"", {"a": "b"})):
         assert (http.headers["a"], http.query["y"]) == ("b", "z")
         http.let_head_and_body_go()
         assert len(http.headers) == 0

@@ -22,14 +22,14 @@ EVIL = "https://evil.example"
 OWN = "127.0.0.1:8080"
 
 
-def judged(guard: BrowserGuard, method: str = "POST", **headers: str) -> Verdict | None:
+def verdict_on(guard: BrowserGuard, method: str = "POST", **headers: str) -> Verdict | None:
     """Return the verdict on a request with these headers, `_` for each `-`, to a loopback host unless one is given."""
     fields = {"Host": OWN, **{name.replace("_", "-"): value for name, value in headers.items()}}
     return guard.judge(method, CIMultiDictProxy(CIMultiDict(fields)))
 
 
 def refused(guard: BrowserGuard, method: str = "POST", **headers: str) -> ErrorFacts:
-    verdict = judged(guard, method, **headers)
+    verdict = verdict_on(guard, method, **headers)
     assert isinstance(verdict, GatewayError)
     return verdict.facts
 
@@ -55,12 +55,12 @@ FOREIGN_NAMES = (
 @looped("listener", ["127.0.0.1", "127.0.0.9", "::1", "localhost"])
 @looped("host", LOOPBACK_NAMES)
 def test_on_loopback_every_loopback_name_is_served(listener: str, host: str) -> None:
-    assert judged(BrowserGuard(listener, (), ()), Host=host) is None
+    assert verdict_on(BrowserGuard(listener, (), ()), Host=host) is None
 
 
 @looped("host", ["llm.example.com", "LLM.example.com:443", "a.corp.example", "b.a.corp.example:8080"])
 def test_on_loopback_listed_names_are_served_too(host: str) -> None:
-    assert judged(LOCAL, Host=host) is None
+    assert verdict_on(LOCAL, Host=host) is None
 
 
 @looped("host", FOREIGN_NAMES)
@@ -74,18 +74,18 @@ def test_on_loopback_any_other_host_is_misdirected(host: str, method: str) -> No
 
 def test_a_client_without_a_host_is_no_browser() -> None:
     assert LOCAL.judge("GET", CIMultiDictProxy(CIMultiDict({}))) is None
-    assert judged(LOCAL, Host="") is None
+    assert verdict_on(LOCAL, Host="") is None
 
 
 @looped("listener", ["0.0.0.0", "::", "192.0.2.1", "gateway.internal"])
 @looped("host", ["evil.example", "10.1.2.3:8080", "dragoman-admin:9091", "[fd00::7]:8080", "%%"])
 def test_beyond_loopback_any_host_is_served_where_none_is_listed(listener: str, host: str) -> None:
-    assert judged(BrowserGuard(listener, (), ()), Host=host) is None
+    assert verdict_on(BrowserGuard(listener, (), ()), Host=host) is None
 
 
 @looped("host", ["llm.example.com", "10.1.2.3:8080", "[fd00::7]:8080", "203.0.113.9", *LOOPBACK_NAMES[:9]])
 def test_beyond_loopback_listed_names_and_addresses_are_served(host: str) -> None:
-    assert judged(BrowserGuard("0.0.0.0", ["llm.example.com"], ()), Host=host) is None
+    assert verdict_on(BrowserGuard("0.0.0.0", ["llm.example.com"], ()), Host=host) is None
 
 
 @looped("host", ["evil.example", "127.0.0.1.evil.example", "gateway", CONTAINER_NAMES[0]])
@@ -106,7 +106,7 @@ def test_an_exchange_is_in_force_at_once() -> None:
     assert refused(guard, Origin=APP).status == 403
     guard.exchange(["llm.example.com"], [APP])
     assert guard.serves("llm.example.com")
-    assert isinstance(judged(guard, Origin=APP), Permitted)
+    assert isinstance(verdict_on(guard, Origin=APP), Permitted)
 
 
 @looped("method", ["GET", "HEAD", "POST", "PUT", "OPTIONS"])
@@ -148,11 +148,11 @@ def test_the_admin_listener_names_its_own_setting_and_no_origins() -> None:
     ],
 )
 def test_a_page_of_the_listener_s_own_origin_passes_without_more(host: str, origin: str) -> None:
-    assert judged(BrowserGuard("127.0.0.1", ["llm.example.com"], ()), Host=host, Origin=origin) is None
+    assert verdict_on(BrowserGuard("127.0.0.1", ["llm.example.com"], ()), Host=host, Origin=origin) is None
 
 
 def test_a_page_that_its_browser_calls_same_origin_passes_behind_a_proxy_that_changes_the_host() -> None:
-    assert judged(LOCAL, Origin="https://llm.corp", Sec_Fetch_Site="same-origin") is None
+    assert verdict_on(LOCAL, Origin="https://llm.corp", Sec_Fetch_Site="same-origin") is None
     assert refused(LOCAL, Origin="https://llm.corp", Sec_Fetch_Site="same-site").status == 403
     assert refused(LOCAL, Origin="https://llm.corp", Sec_Fetch_Site="none").status == 403
     assert refused(LOCAL, Host="evil.example", Origin="http://evil.example", Sec_Fetch_Site="same-origin").status == 421
@@ -177,13 +177,13 @@ def test_a_browser_that_names_no_origin_is_refused_for_other_sites(site: str, me
     ],
 )
 def test_clients_that_are_no_foreign_pages_pass(method: str, headers: Mapping[str, str]) -> None:
-    assert judged(LOCAL, method, **{name.replace("-", "_"): value for name, value in headers.items()}) is None
+    assert verdict_on(LOCAL, method, **{name.replace("-", "_"): value for name, value in headers.items()}) is None
 
 
 @looped("method", ["GET", "POST", "OPTIONS"])
 @looped("origin", [APP, "http://localhost:5173"])
 def test_a_page_of_a_listed_origin_may_read_the_answer(method: str, origin: str) -> None:
-    verdict = judged(LOCAL, method, Origin=origin, Sec_Fetch_Site="cross-site")
+    verdict = verdict_on(LOCAL, method, Origin=origin, Sec_Fetch_Site="cross-site")
     assert headers_of(verdict) == {
         "access-control-allow-origin": origin,
         "access-control-expose-headers": EXPOSED,
@@ -196,7 +196,7 @@ SDK = "authorization,content-type,x-stainless-arch,x-stainless-lang,x-stainless-
 
 def test_a_preflight_of_a_listed_origin_is_answered_with_what_it_asks_for() -> None:
     wanted = {"Access_Control_Request_Method": "POST", "Access_Control_Request_Headers": SDK}
-    verdict = judged(LOCAL, "OPTIONS", Origin=APP, **wanted)
+    verdict = verdict_on(LOCAL, "OPTIONS", Origin=APP, **wanted)
     assert isinstance(verdict, Preflight)
     assert verdict.headers == {
         "access-control-allow-origin": APP,
@@ -209,41 +209,41 @@ def test_a_preflight_of_a_listed_origin_is_answered_with_what_it_asks_for() -> N
 @looped("wanted", ["", "*é", "a\x00b", "a;b", ",", "a,,b", ", ".join(["x-y"] * 65), "x" * 2049, "a b", "a\r\nb"])
 def test_header_names_that_are_none_or_too_many_are_not_echoed(wanted: str) -> None:
     fields = {"Access_Control_Request_Method": "POST", "Access_Control_Request_Headers": wanted}
-    assert "access-control-allow-headers" not in headers_of(judged(LOCAL, "OPTIONS", Origin=APP, **fields))
+    assert "access-control-allow-headers" not in headers_of(verdict_on(LOCAL, "OPTIONS", Origin=APP, **fields))
 
 
 def test_a_page_of_the_internet_may_reach_a_private_network_where_its_origin_is_listed_by_name() -> None:
     asked = {"Access_Control_Request_Method": "POST", "Access_Control_Request_Private_Network": "true"}
     name = "access-control-allow-private-network"
-    assert headers_of(judged(LOCAL, "OPTIONS", Origin=APP, **asked))[name] == "true"
+    assert headers_of(verdict_on(LOCAL, "OPTIONS", Origin=APP, **asked))[name] == "true"
     anybody = BrowserGuard("127.0.0.1", (), ["*"])
-    assert name not in headers_of(judged(anybody, "OPTIONS", Origin=APP, **asked))
+    assert name not in headers_of(verdict_on(anybody, "OPTIONS", Origin=APP, **asked))
 
 
 @looped("origin", [EVIL, "null", "", "x\r\ny: z"])
 def test_where_any_page_may_call_no_origin_is_echoed(origin: str) -> None:
     anybody = BrowserGuard("127.0.0.1", (), ["*", APP])
     for method in ("GET", "POST", "OPTIONS"):
-        headers = headers_of(judged(anybody, method, Origin=origin, Access_Control_Request_Method="POST"))
+        headers = headers_of(verdict_on(anybody, method, Origin=origin, Access_Control_Request_Method="POST"))
         assert headers["access-control-allow-origin"] == "*"
 
 
 def test_cookies_are_never_allowed() -> None:
     for guard in (LOCAL, BrowserGuard("127.0.0.1", (), ["*"])):
         for method in ("GET", "OPTIONS"):
-            verdict = judged(guard, method, Origin=APP, Access_Control_Request_Method="POST")
+            verdict = verdict_on(guard, method, Origin=APP, Access_Control_Request_Method="POST")
             assert "access-control-allow-credentials" not in headers_of(verdict)
 
 
 @looped(("origins", "shown"), [(["https://app.example.com"], "https://app.example.com"), (["*"], "*")])
 def test_a_browser_may_show_a_page_where_the_time_went_if_that_is_told(origins: list[str], shown: str) -> None:
     guard = BrowserGuard("127.0.0.1", (), origins, timing=True)
-    asked = judged(guard, origin="https://app.example.com")
+    asked = verdict_on(guard, origin="https://app.example.com")
     assert headers_of(asked)["timing-allow-origin"] == shown
     assert "server-timing" in headers_of(asked)["access-control-expose-headers"]
     preflight = {"access-control-request-method": "POST", "origin": "https://app.example.com"}
-    assert "timing-allow-origin" not in headers_of(judged(guard, "OPTIONS", **preflight))
+    assert "timing-allow-origin" not in headers_of(verdict_on(guard, "OPTIONS", **preflight))
     guard.exchange((), origins)
-    assert "timing-allow-origin" not in headers_of(judged(guard, origin="https://app.example.com"))
+    assert "timing-allow-origin" not in headers_of(verdict_on(guard, origin="https://app.example.com"))
     # Without configured origins of pages, no response is for browsers.
-    assert judged(BrowserGuard("127.0.0.1", (), (), timing=True)) is None
+    assert verdict_on(BrowserGuard("127.0.0.1", (), (), timing=True)) is None

@@ -46,7 +46,7 @@ CLIENTS = {
 }
 
 
-def agree(data: bytes) -> PlainHead | None:
+def read_like_aiohttp(data: bytes) -> PlainHead | None:
     """Return the head that is read, if any; aiohttp's parser must then read the same request from its bytes."""
     head = read_plain_head(data)
     if head is None:
@@ -71,7 +71,7 @@ def agree(data: bytes) -> PlainHead | None:
 @looped("head", CLIENTS.values(), ids=CLIENTS)
 def test_what_clients_send_is_read(head: bytes) -> None:
     data = head + (BODY if b"ength: 8" in head else b"")
-    found = agree(data)
+    found = read_like_aiohttp(data)
     assert found is not None
     assert found.size == len(head)
     assert found.length == len(data) - len(head)
@@ -93,7 +93,7 @@ def test_a_head_is_read_from_its_last_byte_on_and_the_bytes_behind_it_change_not
 def test_each_body_of_many_behind_the_same_head_has_its_own_length(field: str) -> None:
     for length in (*range(12), 2**20, 999_999_999, 3):
         head = told("A: 1", f"{field}{length}", "b: 2")
-        found = agree(head)
+        found = read_like_aiohttp(head)
         assert found is not None
         assert (found.length, found.size) == (length, len(head))
 
@@ -169,12 +169,12 @@ def test_anything_else_is_left_to_the_parser(data: bytes) -> None:
 
 
 def test_as_many_fields_are_read_as_the_listener_takes() -> None:
-    assert agree(told(*(f"a{number}: b" for number in range(99)))) is not None
+    assert read_like_aiohttp(told(*(f"a{number}: b" for number in range(99)))) is not None
 
 
 def test_the_longest_head_is_read_in_one_line_or_many() -> None:
     rest = MAX_PLAIN_HEAD - len(told("a: "))
-    assert agree(told("a: " + "x" * rest)) is not None
+    assert read_like_aiohttp(told("a: " + "x" * rest)) is not None
     assert read_plain_head(told("a: " + "x" * (rest + 1))) is None
 
 
@@ -186,18 +186,18 @@ def test_nothing_that_servers_read_differently_is_read(name: str) -> None:
 @looped("name", READ)
 def test_what_the_corpus_has_to_read_is_read_alike_or_left(name: str) -> None:
     data, _, body = READ[name]
-    found = agree(data)
+    found = read_like_aiohttp(data)
     assert found is None or data[found.size :] == body
 
 
 def test_any_byte_in_any_place_is_read_alike_or_left() -> None:
     data = b"GET /x?y HTTP/1.1\r\nHost: a\r\nContent-Length: 2 \r\nConnection:\tclose\r\n\r\n{}"
-    assert agree(data) is not None
+    assert read_like_aiohttp(data) is not None
     alike = 0
     for place in range(len(data)):
         for byte in range(256):
-            alike += agree(data[:place] + bytes([byte]) + data[place + 1 :]) is not None
-            alike += agree(data[:place] + bytes([byte]) + data[place:]) is not None
+            alike += read_like_aiohttp(data[:place] + bytes([byte]) + data[place + 1 :]) is not None
+            alike += read_like_aiohttp(data[:place] + bytes([byte]) + data[place:]) is not None
     assert alike > 5000
 
 
@@ -226,7 +226,7 @@ METHODS = st.sampled_from(["GET", "POST", "HEAD", "DELETE", "OPTIONS", "PUT", "C
 @examples(500)
 def test_a_made_up_head_is_read_alike_or_left(method: str, target: str, fields: list[tuple[str, str, str]]) -> None:
     lines = "".join(f"{name}{colon}{value}\r\n" for name, colon, value in [("Host", ": ", "a"), *fields])
-    agree(f"{method} {target} HTTP/1.1\r\n{lines}\r\n{{}}".encode("latin-1"))
+    read_like_aiohttp(f"{method} {target} HTTP/1.1\r\n{lines}\r\n{{}}".encode("latin-1"))
 
 
 @given(
@@ -237,4 +237,4 @@ def test_a_made_up_head_is_read_alike_or_left(method: str, target: str, fields: 
 def test_a_spoilt_head_is_read_alike_or_left(data: bytes, changes: list[tuple[int, int, bytes]]) -> None:
     for place, taken, put in changes:
         data = data[:place] + put + data[place + taken :]
-    agree(data + BODY)
+    read_like_aiohttp(data + BODY)

@@ -11,7 +11,7 @@ from proxy.surfaces.registry import surface_envelope
 from tests.proxy.kit.raw_client import connected
 
 
-async def unasked(http: web.BaseRequest) -> web.StreamResponse:
+async def fail_if_called(http: web.BaseRequest) -> web.StreamResponse:
     """Fail: no complete request arrives."""
     raise AssertionError(http)
 
@@ -27,7 +27,7 @@ class Early(PublicHandler):
 async def test_a_head_that_begins_with_its_connection_is_not_waited_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "LOOK_EVERY", 0.01)
     monkeypatch.setattr(server, "HEAD_WAIT", 0.1)
-    loop, public = asyncio.get_running_loop(), PublicServer(unasked, 1024, surface_envelope)
+    loop, public = asyncio.get_running_loop(), PublicServer(fail_if_called, 1024, surface_envelope)
     listener = await loop.create_server(
         lambda: Early(public, surface_envelope, loop=loop, **public._kwargs), "127.0.0.1", 0
     )

@@ -19,7 +19,7 @@ LATE: Script = (Delay(0.3), *json_answer(200, completion("late")))
 LATE_STREAM: Script = (START, Delay(0.3), Send(chunk(b"".join(FRAMES[1:])) + LAST_CHUNK))
 
 
-async def asked(made: Rig, client: RawClient, stream: bool) -> None:
+async def send_half_closed(made: Rig, client: RawClient, stream: bool) -> None:
     """Send a request, close the sending half of the connection, and wait until the vendor has the request."""
     await client.send(request("POST", "/v1/completions", ask("v/m", stream=stream), AUTH))
     client.writer.write_eof()
@@ -30,7 +30,7 @@ async def asked(made: Rig, client: RawClient, stream: bool) -> None:
 async def test_who_closes_one_half_gets_the_answer_behind_an_interim_one() -> None:
     async with rig() as made, connected(made.port) as client:
         made.vendor.answer(LATE)
-        await asked(made, client, stream=False)
+        await send_half_closed(made, client, stream=False)
         statuses = []
         while (status_and_headers := await client.head())[0] == 100:
             statuses.append(100)
@@ -63,7 +63,7 @@ async def test_who_closes_the_other_half_too_is_gone(script: Script, later: floa
     async with rig() as made:
         made.vendor.default = script
         async with connected(made.port) as client:
-            await asked(made, client, stream=len(script) > 1)
+            await send_half_closed(made, client, stream=len(script) > 1)
             await asyncio.sleep(later)
         async with asyncio.timeout(20):
             (record,) = await made.finished(1)
@@ -102,7 +102,7 @@ async def test_who_waits_long_gets_few_interim_answers(monkeypatch: pytest.Monke
     monkeypatch.setattr("proxy.listener.http_connection.LOOK_EVERY", 0.02)
     async with rig() as made, connected(made.port) as client:
         made.vendor.answer((Delay(1.5), *json_answer(200, completion("late"))))
-        await asked(made, client, stream=False)
+        await send_half_closed(made, client, stream=False)
         interim = 0
         while (await client.head())[0] == 100:
             interim += 1

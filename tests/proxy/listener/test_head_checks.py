@@ -47,7 +47,7 @@ async def reader() -> AsyncIterator[Reader]:
     await public.shutdown(0.1)
 
 
-async def sent(client: RawClient, data: bytes, step: int) -> None:
+async def send_in_parts(client: RawClient, data: bytes, step: int) -> None:
     """Send bytes in parts of `step` bytes."""
     for start in range(0, len(data), step):
         await client.send(data[start : start + step])
@@ -77,7 +77,7 @@ async def test_an_ambiguous_request_in_pieces_ends_its_connection_just_so(reader
     async with connected(reader.port) as client:
         # A client that continues to send after the response may find the connection reset before it has read it.
         with suppress(ConnectionError):
-            await sent(client, data + NEXT + NEXT, 7)
+            await send_in_parts(client, data + NEXT + NEXT, 7)
             await client.closed()
     assert not [path for path, _ in reader.asked if path == "/next"]
 
@@ -88,7 +88,7 @@ async def test_what_is_read_is_read_in_one_way_and_the_next_request_is_its_own(
     reader: Reader, data: bytes, path: str, body: bytes, step: int
 ) -> None:
     async with connected(reader.port) as client:
-        await sent(client, data + NEXT, step)
+        await send_in_parts(client, data + NEXT, step)
         for _ in range(2):
             assert (await client.answer()).status == 200
     assert reader.asked == [(path, body), ("/next", b"")]
@@ -120,7 +120,7 @@ async def test_an_offer_to_upgrade_is_answered_and_nothing_behind_it_is_read(
 ) -> None:
     async with connected(reader.port) as client:
         with suppress(ConnectionError):
-            await sent(client, offer + body + NEXT, step)
+            await send_in_parts(client, offer + body + NEXT, step)
             answer = await client.answer()
             assert (answer.status, answer.headers["connection"]) == (200, "close")
             assert await client.closed() == b""

@@ -239,7 +239,7 @@ async def test_a_base_exception_costs_its_connection_only(made: Desk, caplog: py
     assert "a request failed outside its handler" in caplog.text
 
 
-class Stubborn(Desk):
+class UncancellableHandler(Desk):
     """A handler that responds although it was cancelled."""
 
     @override
@@ -252,7 +252,7 @@ class Stubborn(Desk):
 
 @at_a_desk
 async def test_an_answer_after_the_client_left_harms_nobody(made: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kit, "Desk", Stubborn)
+    monkeypatch.setattr(kit, "Desk", UncancellableHandler)
     async with connected(made.port) as client:
         await made.waits(client)
         client.writer.transport.abort()
@@ -274,7 +274,7 @@ async def test_connection_close_is_kept_and_what_follows_is_not_read(made: Desk,
     assert made.begun == ["/wait"]
 
 
-def kept() -> list[object]:
+def live_objects() -> list[object]:
     """Return the existing requests, and the existing tasks that answer them."""
     return [each for each in gc.get_objects() if type(each) is EagerTask or isinstance(each, web.BaseRequest)]
 
@@ -286,11 +286,11 @@ async def test_an_answered_request_leaves_nothing_that_only_the_collector_frees(
         await answered(client)
     gc.collect()
     gc.disable()
-    others = kept()  # by earlier code of this process
+    others = live_objects()  # by earlier code of this process
     try:
         for _ in range(20):
             await client.send(get("/plain"))
             await answered(client)
-        assert [each for each in kept() if not any(each is other for other in others)] == []
+        assert [each for each in live_objects() if not any(each is other for other in others)] == []
     finally:
         gc.enable()

@@ -57,7 +57,7 @@ def authority(tmp_path: Path) -> Authority:
 
 
 @asynccontextmanager
-async def up(text: str, folder: Path) -> AsyncIterator[WholeGateway]:
+async def running_tls(text: str, folder: Path) -> AsyncIterator[WholeGateway]:
     """Run the gateway with TLS."""
     async with up_on(text + TLS, folder, listen=ANY) as app:
         yield app
@@ -92,7 +92,7 @@ def certificate(folder: Path) -> bytes:
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
 async def test_a_client_that_trusts_the_authority_is_served(authority: Authority, tmp_path: Path, host: str) -> None:
     # An IP address is never sent as a name (RFC 6066, 3), so the second client sends none.
-    async with up(MOCK, tmp_path) as app, connected(port_of(app.url), trusting(authority), host) as client:
+    async with running_tls(MOCK, tmp_path) as app, connected(port_of(app.url), trusting(authority), host) as client:
         assert app.url.startswith("https://127.0.0.1:")
         assert app.admin_url.startswith("http://127.0.0.1:")
         await client.send(request("POST", "/v1/completions", ask("mock/echo")))
@@ -108,7 +108,7 @@ async def test_no_tls_before_1_2_is_spoken(authority: Authority, tmp_path: Path)
     context = trusting(authority)
     context.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
     context.set_ciphers("DEFAULT@SECLEVEL=0")
-    async with up(MOCK, tmp_path) as app:
+    async with running_tls(MOCK, tmp_path) as app:
         for version, spoken in ((ssl.TLSVersion.TLSv1_2, True), (ssl.TLSVersion.TLSv1_1, False)):
             context.maximum_version = version
             try:
@@ -119,7 +119,7 @@ async def test_no_tls_before_1_2_is_spoken(authority: Authority, tmp_path: Path)
 
 
 async def test_plain_http_gets_no_answer_of_the_gateway_s(authority: Authority, tmp_path: Path) -> None:
-    async with up(MOCK, tmp_path) as app:
+    async with running_tls(MOCK, tmp_path) as app:
         reader, writer = await asyncio.open_connection("127.0.0.1", port_of(app.url))
         writer.write(request("POST", "/v1/completions", ask("mock/echo")))
         assert b"HTTP" not in await reader.read()
@@ -133,7 +133,7 @@ async def test_a_client_that_does_not_shake_hands_is_dropped(
     authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tls_module, "HANDSHAKE_WAIT", 0.05)
-    async with up(MOCK, tmp_path) as app:
+    async with running_tls(MOCK, tmp_path) as app:
         reader, writer = await asyncio.open_connection("127.0.0.1", port_of(app.url))
         assert await reader.read() == b""
         writer.close()
@@ -142,7 +142,7 @@ async def test_a_client_that_does_not_shake_hands_is_dropped(
 async def test_a_client_that_does_not_read_holds_its_writer_up_as_soon_as_a_plain_one(
     authority: Authority, tmp_path: Path
 ) -> None:
-    async with up(MOCK, tmp_path) as app, connected(port_of(app.url), trusting(authority)) as client:
+    async with running_tls(MOCK, tmp_path) as app, connected(port_of(app.url), trusting(authority)) as client:
         await client.send(request("GET", "/v1/models"))
         await client.answer()
         (transport,) = app.front.public._connections.values()
@@ -156,7 +156,7 @@ async def test_a_reload_shows_new_connections_the_new_certificate_alone(authorit
     gate = asyncio.Event()
     async with (
         FakeVendor((START, Until(gate), *REST)) as vendor,
-        up(table_before(vendor), tmp_path) as app,
+        running_tls(table_before(vendor), tmp_path) as app,
         connected(port_of(app.url), trusting(authority)) as streaming,
     ):
         old = certificate(tmp_path)
@@ -188,7 +188,7 @@ def test_without_files_in_memory_it_is_the_file_itself(tmp_path: Path, memory: d
 
 
 async def test_a_file_that_is_no_pair_changes_nothing_and_is_told(authority: Authority, tmp_path: Path) -> None:
-    async with up(MOCK, tmp_path) as app:
+    async with running_tls(MOCK, tmp_path) as app:
         old = certificate(tmp_path)
         digest = app.front.live.snapshot.digest
         (tmp_path / "cert.pem").write_bytes(authority.pair(*LOCAL)[0])
@@ -221,7 +221,7 @@ async def test_whoever_is_connected_when_the_listener_closes_shakes_hands_and_is
             secured.sendall(request("GET", "/v1/models"))
             return secured.recv(65536)
 
-    async with up(MOCK, tmp_path) as app, AsyncExitStack() as stack:
+    async with running_tls(MOCK, tmp_path) as app, AsyncExitStack() as stack:
         address = ("127.0.0.1", port_of(app.url))
         silent = stack.enter_context(socket.create_connection(address))
         waiting = [stack.enter_context(socket.create_connection(address)) for _ in range(5)]
@@ -235,7 +235,7 @@ async def test_whoever_is_connected_when_the_listener_closes_shakes_hands_and_is
 # Valid settings -------------------------------------------------------------------------------------------------------
 
 
-def refused(folder: Path) -> list[str]:
+def config_error(folder: Path) -> list[str]:
     """Return the error of the configuration with these files, from its line number on."""
     path = folder / "t.yaml"
     path.write_text(MOCK + TLS)
@@ -291,7 +291,7 @@ def test_files_that_are_no_pair_are_refused_where_named(authority: Authority, tm
         path.unlink()
         if content is not None:
             path.write_bytes(content)
-    told = refused(tmp_path)
+    told = config_error(tmp_path)
     assert [each[: len(start)] for each, start in zip(told, expected, strict=True)] == expected
     assert "canary" not in "".join(told)
 
@@ -300,7 +300,7 @@ def test_a_certificate_too_weak_for_tls_is_refused_as_such(authority: Authority,
     weak = rsa.generate_private_key(65537, 1024)  # noqa: S505 - which is the point
     cert = authority.signed(weak, *LOCAL).public_bytes(Encoding.PEM)  # type: ignore[arg-type] # of another kind
     write(tmp_path, (cert, weak.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())))
-    assert refused(tmp_path) == [CERT + "the certificate is too weak for TLS today: EE_KEY_TOO_SMALL"]
+    assert config_error(tmp_path) == [CERT + "the certificate is too weak for TLS today: EE_KEY_TOO_SMALL"]
 
 
 @pytest.mark.parametrize(

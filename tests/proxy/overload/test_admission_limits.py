@@ -30,7 +30,7 @@ class Gauge:
         return self.drawn
 
 
-def door(gauge: Gauge | None = None, limits: AdmissionLimits = SMALL) -> Admission:
+def small_admission(gauge: Gauge | None = None, limits: AdmissionLimits = SMALL) -> Admission:
     """Return an admission with small limits."""
     gauge = gauge or Gauge()
     return Admission(limits, RULES, gauge, gauge, gauge, gauge.draw)
@@ -38,7 +38,7 @@ def door(gauge: Gauge | None = None, limits: AdmissionLimits = SMALL) -> Admissi
 
 @pytest.fixture
 def admission() -> Admission:
-    return door()
+    return small_admission()
 
 
 def test_requests_are_let_in_up_to_their_lid_and_again_when_one_ends(admission: Admission) -> None:
@@ -111,14 +111,14 @@ def test_a_whole_body_counts_with_its_request(admission: Admission) -> None:
 
 
 def test_a_whole_body_that_does_not_fit_is_refused_and_its_request_not_counted() -> None:
-    admission = door(limits=ROOMY)
-    of(admission, "a").hold_body(1000)
-    arriving = of(admission, "a")
+    admission = small_admission(limits=ROOMY)
+    pending_request(admission, "a").hold_body(1000)
+    arriving = pending_request(admission, "a")
     assert arriving.hold_whole(1) is OverloadReason.BODY_BYTES
     assert (admission.requests, admission.arriving.total) == (0, 2)
 
 
-def of(admission: Admission, tenant: str) -> Admitted:
+def pending_request(admission: Admission, tenant: str) -> Admitted:
     """Return a tenant's request whose body has not arrived."""
     admitted = admission.expect()
     assert admitted.assign(tenant) is None
@@ -126,51 +126,51 @@ def of(admission: Admission, tenant: str) -> Admitted:
 
 
 def test_one_tenant_may_fill_the_bytes_while_no_other_holds_any() -> None:
-    admission = door(limits=ROOMY)
-    assert of(admission, "a").hold_body(400)
-    assert of(admission, "a").hold_body(600)
-    assert not of(admission, "a").hold_body(1)
+    admission = small_admission(limits=ROOMY)
+    assert pending_request(admission, "a").hold_body(400)
+    assert pending_request(admission, "a").hold_body(600)
+    assert not pending_request(admission, "a").hold_body(1)
 
 
 def test_where_they_are_full_the_tenant_above_its_share_gets_no_more_and_one_below_it_does() -> None:
-    admission = door(limits=ROOMY)
-    first = of(admission, "a")
+    admission = small_admission(limits=ROOMY)
+    first = pending_request(admission, "a")
     assert first.hold_body(1000)
-    newcomer = of(admission, "b")
+    newcomer = pending_request(admission, "b")
     assert newcomer.hold_body(500)
     assert not first.hold_body(1001)
     assert not newcomer.hold_body(501)
-    third = of(admission, "c")
+    third = pending_request(admission, "c")
     assert third.hold_body(333)
     assert not third.hold_body(334)
 
 
 def test_the_bytes_of_all_never_pass_twice_the_lid() -> None:
-    admission = door(limits=ROOMY)
+    admission = small_admission(limits=ROOMY)
     for tenant, share in (("a", 1000), ("b", 500), ("c", 333)):
-        assert of(admission, tenant).hold_body(share)
-    last = of(admission, "d")
+        assert pending_request(admission, tenant).hold_body(share)
+    last = pending_request(admission, "d")
     assert last.hold_body(167)
     assert admission.bodies.total == 2000
     assert not last.hold_body(168)
 
 
 def test_bytes_that_came_before_their_tenant_was_known_become_the_tenant_s() -> None:
-    admission = door(limits=ROOMY)
+    admission = small_admission(limits=ROOMY)
     early = admission.begin(900)
     assert early.assign("a") is None
-    assert of(admission, "b").hold_body(500)
+    assert pending_request(admission, "b").hold_body(500)
     assert not early.hold_body(901)
     early.end()
     assert admission.bodies.total == 500
 
 
 def test_a_body_that_is_still_arriving_takes_no_place_of_a_request(admission: Admission) -> None:
-    arriving = [of(admission, "a") for _ in range(2)]
+    arriving = [pending_request(admission, "a") for _ in range(2)]
     assert (admission.requests, admission.arriving.total) == (0, 2)
     assert admission.expect().assign("a") is OverloadReason.REQUESTS
     assert admission.refusal() is None
-    other = of(admission, "b")
+    other = pending_request(admission, "b")
     assert other.complete() is None
     assert [each.complete() for each in arriving] == [None, OverloadReason.REQUESTS]
     assert (admission.requests, admission.arriving.total) == (3, 1)
@@ -190,7 +190,7 @@ def test_a_body_that_is_still_arriving_takes_no_place_of_a_request(admission: Ad
 def test_f70_full_memory_refuses_streams_first_and_then_everything(
     share: float, stream: OverloadReason | None, request_: OverloadReason | None
 ) -> None:
-    admission = door(Gauge(share=share))
+    admission = small_admission(Gauge(share=share))
     assert admission.refuses_streams() is stream
     assert admission.refusal() is request_
 
@@ -202,7 +202,7 @@ def test_f70_full_memory_refuses_streams_first_and_then_everything(
 def test_a_late_loop_refuses_the_share_of_its_lag(lag: float, share: float) -> None:
     assert RULES.share(lag) == pytest.approx(share, abs=1e-3)
     gauge = Gauge(steady=lag)
-    admission = door(gauge)
+    admission = small_admission(gauge)
     refused = 0
     for step in range(1000):
         gauge.drawn = (step + 0.5) / 1000
@@ -212,15 +212,15 @@ def test_a_late_loop_refuses_the_share_of_its_lag(lag: float, share: float) -> N
 
 def test_a_line_that_is_too_long_takes_nobody_else_and_lets_streams_go_on() -> None:
     gauge = Gauge(too_long=True)
-    assert door(gauge).refusal() is OverloadReason.QUEUE
-    assert door(gauge).refuses_streams() is None
+    assert small_admission(gauge).refusal() is OverloadReason.QUEUE
+    assert small_admission(gauge).refuses_streams() is None
     gauge.too_long = False
-    assert door(gauge).refusal() is None
+    assert small_admission(gauge).refusal() is None
 
 
 def test_what_has_been_refused_is_known_for_one_to_two_looks() -> None:
     gauge = Gauge()
-    admission = door(gauge)
+    admission = small_admission(gauge)
     seen = [admission.sheds]
     for gauge.share in (1.0, 0.0):
         admission.refusal()
@@ -231,7 +231,7 @@ def test_what_has_been_refused_is_known_for_one_to_two_looks() -> None:
 
 
 def test_a_late_loop_lets_streams_go_on() -> None:
-    assert door(Gauge(steady=9.0)).refuses_streams() is None
+    assert small_admission(Gauge(steady=9.0)).refuses_streams() is None
 
 
 @given(st.floats(0, 10), st.floats(0, 10))
@@ -241,7 +241,7 @@ def test_a_later_loop_never_refuses_less(one: float, other: float) -> None:
 
 
 def test_the_lids_that_are_built_in() -> None:
-    admission = door(limits=AdmissionLimits())
+    admission = small_admission(limits=AdmissionLimits())
     for _ in range(1999):
         admission.begin(0)
     assert admission.refusal() is None
@@ -251,7 +251,7 @@ def test_the_lids_that_are_built_in() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from(["begin", "holds", "commit", "end"]), st.integers(0, 3000)), max_size=60))
 def test_what_is_under_the_lids_is_what_has_begun_and_not_ended(steps: list[tuple[str, int]]) -> None:
-    admission = door()
+    admission = small_admission()
     waiting: list[tuple[Admitted, int]] = []
     streaming: list[tuple[Admitted, int]] = []
     for step, number in steps:

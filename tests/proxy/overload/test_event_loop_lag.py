@@ -108,7 +108,7 @@ def test_a_stall_is_told_once_and_the_next_one_again() -> None:
     assert not stalls.noticed(due=float("inf"), now=9999.0)
 
 
-class Lines(logging.Handler):
+class LoggedLines(logging.Handler):
     """The logged lines, and an event for the thread that waits for them."""
 
     def __init__(self) -> None:
@@ -123,23 +123,23 @@ class Lines(logging.Handler):
 
 
 @pytest.fixture
-def log() -> Iterator[tuple[logging.Logger, Lines]]:
+def log() -> Iterator[tuple[logging.Logger, LoggedLines]]:
     """Return a logger with its lines."""
-    logger, lines = logging.getLogger("tests.watchdog"), Lines()
+    logger, lines = logging.getLogger("tests.watchdog"), LoggedLines()
     logger.addHandler(lines)
     logger.propagate = False
     yield logger, lines
     logger.removeHandler(lines)
 
 
-def stand_still(lines: Lines, password: str) -> bool:
+def stand_still(lines: LoggedLines, password: str) -> bool:
     """Block the event loop until the watchdog logged; return whether it did."""
     assert password
     return lines.came.wait(30)
 
 
 async def test_f69_a_loop_that_stands_still_is_told_once_with_its_stack_and_without_values(
-    log: tuple[logging.Logger, Lines],
+    log: tuple[logging.Logger, LoggedLines],
 ) -> None:
     logger, lines = log
     lag = LoopLag(SCALED, lambda lags: None)
@@ -163,7 +163,7 @@ async def test_f69_a_loop_that_stands_still_is_told_once_with_its_stack_and_with
         assert "\n" not in line
 
 
-def test_a_watchdog_without_ticks_is_silent_and_ends(log: tuple[logging.Logger, Lines]) -> None:
+def test_a_watchdog_without_ticks_is_silent_and_ends(log: tuple[logging.Logger, LoggedLines]) -> None:
     logger, lines = log
     with Watchdog(LoopLag(SCALED, lambda lags: None), logger):
         assert not lines.came.wait(5 * SCALED.stall)

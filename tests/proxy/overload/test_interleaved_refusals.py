@@ -56,7 +56,7 @@ class ChanceRefusal:
         """Report nothing."""
 
 
-class Shop:
+class PathHandler:
     """A handler that responds with the path; on `/wait...` after it has read the body and `opened` is set."""
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ def runner(request: pytest.FixtureRequest) -> Iterator[asyncio.Runner]:
         yield made
 
 
-async def answers(client: RawClient, count: int) -> list[str]:
+async def response_bodies(client: RawClient, count: int) -> list[str]:
     """Return the bodies of `count` responses."""
     bodies = []
     for _ in range(count):
@@ -123,7 +123,7 @@ async def answers(client: RawClient, count: int) -> list[str]:
 
 async def converse(happens: list[bytes | str], count: int, seed: int) -> tuple[list[str], int]:
     """Return the responses' bodies, and how many were refused before parsing."""
-    early, shop = ChanceRefusal(random.Random(seed)), Shop()
+    early, shop = ChanceRefusal(random.Random(seed)), PathHandler()
     guard = cast(BrowserGuard, SimpleNamespace(judge=lambda method, headers: None, rules=object()))
     malformed = cast(MalformedRequests, SimpleNamespace(count=int, look=lambda: None))
     server = EarlyRefusingServer(
@@ -144,9 +144,9 @@ async def converse(happens: list[bytes | str], count: int, seed: int) -> tuple[l
                 for _ in range(6):
                     await asyncio.sleep(0)
             shop.opened.set()
-            found = await answers(client, count)
+            found = await response_bodies(client, count)
             await client.send(request("GET", "/last"))
-            return found + await answers(client, 1), early.refused
+            return found + await response_bodies(client, 1), early.refused
     finally:
         shop.opened.set()
         listener.close()

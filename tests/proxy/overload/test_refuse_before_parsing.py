@@ -34,7 +34,7 @@ PATHS = [
 SOUND = {"Host": "localhost", "Content-Length": "2"}
 
 
-def told(path: str = "/v1/completions", more: Mapping[str, str] | None = None, body: bytes = b"{}") -> bytes:
+def request_bytes(path: str = "/v1/completions", more: Mapping[str, str] | None = None, body: bytes = b"{}") -> bytes:
     """Return a request's bytes."""
     fields = "".join(f"{name}: {value}\r\n" for name, value in {**SOUND, **(more or {})}.items())
     return f"POST {path} HTTP/1.1\r\n{fields}\r\n".encode("latin-1") + body
@@ -44,8 +44,8 @@ def told(path: str = "/v1/completions", more: Mapping[str, str] | None = None, b
 def test_every_path_without_a_variable_that_takes_a_request_is_known_with_its_surface(
     surface: Surface, path: str
 ) -> None:
-    door, _ = made()
-    assert door.read(told(path)) == (surface, 2)
+    door, _ = early_refusal()
+    assert door.read(request_bytes(path)) == (surface, 2)
 
 
 @looped(
@@ -61,58 +61,58 @@ def test_every_path_without_a_variable_that_takes_a_request_is_known_with_its_su
     ],
 )
 def test_what_clients_send_is_read(more: Mapping[str, str]) -> None:
-    assert read_whole_request(told(more=more)) == (b"/v1/completions", 2, b"localhost")
+    assert read_whole_request(request_bytes(more=more)) == (b"/v1/completions", 2, b"localhost")
 
 
 LEFT_ALONE = {
-    "another method": told().replace(b"POST", b"GET"),
-    "another version": told().replace(b"1.1", b"1.0"),
-    "a query": told("/v1/completions?a=b"),
-    "an escape": told("/v1/%63ompletions"),
-    "a whole address": told("http://localhost/v1/completions"),
-    "no host": told().replace(b"Host: localhost\r\n", b""),
-    "two hosts": told(more={"host": "localhost"}),
-    "no length": told().replace(b"Content-Length: 2\r\n", b""),
-    "two lengths": told(more={"content-length": "2"}),
-    "a length that is none": told(more={"Content-Length": "+2"}),
-    "a length after two spaces": told(more={"Content-Length": " 2"}),
-    "two types": told(more={"Content-Type": "a", "content-type": "a"}),
-    "two agents": told(more={"User-Agent": "a", "user-agent": "a"}),
-    "chunks": told(more={"Transfer-Encoding": "chunked"}),
-    "no chunks": told(more={"Transfer-Encoding": "identity"}),
-    "an invitation": told(more={"Expect": "100-continue"}),
-    "another protocol": told(more={"Upgrade": "h2c"}),
-    "the end": told(more={"Connection": "close"}),
-    "the end and not": told(more={"Connection": "keep-alive, close"}),
-    "the end for a proxy": told(more={"Proxy-Connection": "close"}),
-    "an id to echo": told(more={"X-Request-Id": "abc"}),
-    "a page": told(more={"Origin": "https://evil.example"}),
-    "a page without its origin": told(more={"sec-fetch-site": "cross-site"}),
-    "another host": told(more={"Host": "evil.example"}),
-    "an old key": told(more={"Sec-WebSocket-Key1": "x"}),
-    "a folded line": told(more={"a": "b\r\n c"}),
-    "a space before the colon": told(more={"a ": "b"}),
-    "no name": told(more={"": "b"}),
-    "no colon": told().replace(b"Host: ", b"abc\r\nHost: "),
-    "a control": told(more={"a": "b\x0bc"}),
-    "a byte beyond ASCII": told(more={"a": "\xe9"}),
-    "a bare line feed": told(more={"a": "b\nc"}),
-    "a bare return": told(more={"a": "b\rc"}),
-    "a line before": b"\r\n" + told(),
-    "less than its body": told(body=b"{"),
-    "more than its body": told(body=b"{} "),
-    "two requests": told() + told(),
-    "half of another": told() + b"POST",
-    "a head without its end": told(body=b"")[:-2],
-    "a long head": told(more={"a": "x" * MAX_HEAD}),
-    "many fields": told(more={f"a{number}": "" for number in range(65)}),
+    "another method": request_bytes().replace(b"POST", b"GET"),
+    "another version": request_bytes().replace(b"1.1", b"1.0"),
+    "a query": request_bytes("/v1/completions?a=b"),
+    "an escape": request_bytes("/v1/%63ompletions"),
+    "a whole address": request_bytes("http://localhost/v1/completions"),
+    "no host": request_bytes().replace(b"Host: localhost\r\n", b""),
+    "two hosts": request_bytes(more={"host": "localhost"}),
+    "no length": request_bytes().replace(b"Content-Length: 2\r\n", b""),
+    "two lengths": request_bytes(more={"content-length": "2"}),
+    "a length that is none": request_bytes(more={"Content-Length": "+2"}),
+    "a length after two spaces": request_bytes(more={"Content-Length": " 2"}),
+    "two types": request_bytes(more={"Content-Type": "a", "content-type": "a"}),
+    "two agents": request_bytes(more={"User-Agent": "a", "user-agent": "a"}),
+    "chunks": request_bytes(more={"Transfer-Encoding": "chunked"}),
+    "no chunks": request_bytes(more={"Transfer-Encoding": "identity"}),
+    "an invitation": request_bytes(more={"Expect": "100-continue"}),
+    "another protocol": request_bytes(more={"Upgrade": "h2c"}),
+    "the end": request_bytes(more={"Connection": "close"}),
+    "the end and not": request_bytes(more={"Connection": "keep-alive, close"}),
+    "the end for a proxy": request_bytes(more={"Proxy-Connection": "close"}),
+    "an id to echo": request_bytes(more={"X-Request-Id": "abc"}),
+    "a page": request_bytes(more={"Origin": "https://evil.example"}),
+    "a page without its origin": request_bytes(more={"sec-fetch-site": "cross-site"}),
+    "another host": request_bytes(more={"Host": "evil.example"}),
+    "an old key": request_bytes(more={"Sec-WebSocket-Key1": "x"}),
+    "a folded line": request_bytes(more={"a": "b\r\n c"}),
+    "a space before the colon": request_bytes(more={"a ": "b"}),
+    "no name": request_bytes(more={"": "b"}),
+    "no colon": request_bytes().replace(b"Host: ", b"abc\r\nHost: "),
+    "a control": request_bytes(more={"a": "b\x0bc"}),
+    "a byte beyond ASCII": request_bytes(more={"a": "\xe9"}),
+    "a bare line feed": request_bytes(more={"a": "b\nc"}),
+    "a bare return": request_bytes(more={"a": "b\rc"}),
+    "a line before": b"\r\n" + request_bytes(),
+    "less than its body": request_bytes(body=b"{"),
+    "more than its body": request_bytes(body=b"{} "),
+    "two requests": request_bytes() + request_bytes(),
+    "half of another": request_bytes() + b"POST",
+    "a head without its end": request_bytes(body=b"")[:-2],
+    "a long head": request_bytes(more={"a": "x" * MAX_HEAD}),
+    "many fields": request_bytes(more={f"a{number}": "" for number in range(65)}),
     "nothing": b"",
 }
 
 
 @looped("data", LEFT_ALONE.values(), ids=LEFT_ALONE)
 def test_anything_else_is_left_to_the_parser(data: bytes) -> None:
-    door, _ = made()
+    door, _ = early_refusal()
     assert door.read(data) is None
 
 
@@ -176,7 +176,7 @@ def test_no_more_is_read_than_the_parser_reads(fields: list[tuple[str, str, str]
     assert not {"expect", "x-request-id", "origin", "sec-fetch-site"} & {name.lower() for name in message.headers}
 
 
-def made(
+def early_refusal(
     gauge: Gauge | None = None, limits: AdmissionLimits | None = None
 ) -> tuple[EarlyRefusal, list[tuple[str, int, OverloadReason, int]]]:
     """Return an early refusal under the pressure that a gauge reports, and the list of its reports."""
@@ -191,7 +191,7 @@ def made(
 
 def test_what_was_refused_is_told_once_by_surface_and_reason_with_the_status_that_was_sent() -> None:
     gauge = Gauge(share=1.0)
-    door, tales = made(gauge)
+    door, tales = early_refusal(gauge)
     for path in ("/v1/completions", "/v1/chat/completions", "/v5/completions", "/v1/messages"):
         assert door.refusal((surface_for_path(path), 2)) is not None
     door.look()
@@ -206,7 +206,7 @@ def test_what_was_refused_is_told_once_by_surface_and_reason_with_the_status_tha
 
 def test_requests_go_to_the_door_first_as_long_as_some_are_refused() -> None:
     gauge = Gauge(share=1.0)
-    door, _ = made(gauge)
+    door, _ = early_refusal(gauge)
     for _ in range(3):
         assert door.refusal((SURFACES[0], 2))
         door.look()
@@ -218,7 +218,7 @@ def test_requests_go_to_the_door_first_as_long_as_some_are_refused() -> None:
 
 
 def test_those_who_are_let_in_at_once_count_under_the_lids() -> None:
-    door, _ = made(Gauge(), AdmissionLimits(requests=2))
+    door, _ = early_refusal(Gauge(), AdmissionLimits(requests=2))
     for _ in range(2):
         assert door.refusal((SURFACES[0], 2)) is None
         door.admit((SURFACES[0], 2))
@@ -227,8 +227,8 @@ def test_those_who_are_let_in_at_once_count_under_the_lids() -> None:
 
 
 def test_a_body_beyond_the_limit_and_a_gateway_that_drains_are_none_of_its_business() -> None:
-    door, _ = made()
-    assert door.read(told(more={"Content-Length": "1000"}, body=b"x" * 1000)) is not None
-    assert door.read(told(more={"Content-Length": "1001"}, body=b"x" * 1001)) is None
+    door, _ = early_refusal()
+    assert door.read(request_bytes(more={"Content-Length": "1000"}, body=b"x" * 1000)) is not None
+    assert door.read(request_bytes(more={"Content-Length": "1001"}, body=b"x" * 1001)) is None
     door.gateway.draining = True
-    assert door.read(told()) is None
+    assert door.read(request_bytes()) is None

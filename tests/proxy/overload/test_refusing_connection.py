@@ -223,7 +223,7 @@ async def test_a_crowd_that_waits_is_served_and_the_rest_is_refused_at_once() ->
         assert served.line.too_long
         answer = await served.post("/v1/completions", ask())
         assert (answer.status, answer.code) == (503, "overloaded")
-        assert answer.message.startswith("The gateway has more waiting requests")
+        assert answer.message.startswith("The gateway has more requests waiting")
         served.line.coming = 0
         answers = await asyncio.gather(*(served.post("/v1/completions", ask()) for _ in range(40)))
         assert {answer.status for answer in answers} == {200}

@@ -18,7 +18,7 @@ RULES = StartQueueRules(2, 2, least_length=4, crowd=0, longest_wait=0.3, least_r
 LIMITED = replace(RULES, least_rate=1.0)
 
 
-class Turns:
+class LoopIterations:
     """An event loop's iterations, clock and CPU time, as a test sets them."""
 
     def __init__(self, rules: StartQueueRules = RULES) -> None:
@@ -89,7 +89,7 @@ class Turns:
 
 @in_virtual_time
 async def test_so_many_begin_in_each_turn_in_their_order() -> None:
-    turns = Turns()
+    turns = LoopIterations()
     await turns.ask(5)
     assert turns.begun == [0, 1]
     assert len(turns.wanted) == 1
@@ -107,7 +107,7 @@ async def test_so_many_begin_in_each_turn_in_their_order() -> None:
 
 @in_virtual_time
 async def test_more_begin_in_a_turn_while_few_wait() -> None:
-    turns = Turns(replace(RULES, at_once=6))
+    turns = LoopIterations(replace(RULES, at_once=6))
     await turns.ask(6 + 7)
     assert len(turns.begun) == 6
     await turns.turn()
@@ -120,7 +120,7 @@ async def test_more_begin_in_a_turn_while_few_wait() -> None:
 
 @in_virtual_time
 async def test_whoever_leaves_takes_nobody_s_turn() -> None:
-    turns = Turns()
+    turns = LoopIterations()
     await turns.ask(6)
     for number in (2, 4):
         turns.tasks[number].cancel()
@@ -131,7 +131,7 @@ async def test_whoever_leaves_takes_nobody_s_turn() -> None:
 
 @in_virtual_time
 async def test_it_is_as_long_as_what_began_of_late_allows() -> None:
-    turns = Turns()
+    turns = LoopIterations()
     turns.tick()
     await turns.ask(100)
     assert not turns.too_long(), "nobody knows the pace yet"
@@ -151,7 +151,7 @@ async def test_it_is_as_long_as_what_began_of_late_allows() -> None:
 
 @in_virtual_time
 async def test_those_who_are_coming_count() -> None:
-    turns = Turns()
+    turns = LoopIterations()
     turns.tick()
     await turns.ask(5)
     turns.tick(after=100.0)
@@ -163,7 +163,7 @@ async def test_those_who_are_coming_count() -> None:
 
 @in_virtual_time
 async def test_a_crowd_that_comes_at_once_may_all_join_and_what_comes_after_it_may_not() -> None:
-    turns = Turns(replace(RULES, crowd=50))
+    turns = LoopIterations(replace(RULES, crowd=50))
     turns.tick()
     await turns.ask(42)
     turns.tick(after=100.0)
@@ -187,7 +187,7 @@ async def test_a_crowd_that_comes_at_once_may_all_join_and_what_comes_after_it_m
 
 @in_virtual_time
 async def test_a_pace_is_forgotten_when_the_crowd_is_gone() -> None:
-    turns = Turns()
+    turns = LoopIterations()
     turns.tick()
     await turns.ask(6)
     turns.tick(after=100.0)
@@ -203,7 +203,7 @@ async def test_a_pace_is_forgotten_when_the_crowd_is_gone() -> None:
 
 @in_virtual_time
 async def test_under_overload_no_more_start_than_the_loop_can_serve() -> None:
-    turns = Turns(LIMITED)
+    turns = LoopIterations(LIMITED)
     await turns.ask(102)
     for _ in range(10):
         await turns.turn()
@@ -221,7 +221,7 @@ async def test_under_overload_no_more_start_than_the_loop_can_serve() -> None:
 
 @in_virtual_time
 async def test_the_rate_grows_to_what_the_loop_has_cpu_time_for() -> None:
-    turns = Turns(LIMITED)
+    turns = LoopIterations(LIMITED)
     await turns.ask(2000)
     turns.tick()
     begun = []
@@ -238,7 +238,7 @@ async def test_the_rate_grows_to_what_the_loop_has_cpu_time_for() -> None:
 
 @in_virtual_time
 async def test_a_crowd_that_comes_at_once_starts_without_a_limit_of_the_rate() -> None:
-    turns = Turns(replace(LIMITED, crowd=50))
+    turns = LoopIterations(replace(LIMITED, crowd=50))
     await turns.ask(40)
     turns.tick()
     for _ in range(20):
@@ -248,7 +248,7 @@ async def test_a_crowd_that_comes_at_once_starts_without_a_limit_of_the_rate() -
 
 @in_virtual_time
 async def test_a_rate_is_forgotten_when_the_crowd_is_gone() -> None:
-    turns = Turns(LIMITED)
+    turns = LoopIterations(LIMITED)
     await turns.ask(6)
     turns.tick()
     while len(turns.begun) < 6:
@@ -283,7 +283,7 @@ def test_everybody_begins_once_in_a_real_loop(seed: int) -> None:
 @given(st.lists(st.one_of(st.integers(1, 9), st.just(0), st.just(-1)), max_size=40))
 @in_virtual_time
 async def test_no_turn_begins_more_than_its_share_and_none_is_wasted(steps: list[int]) -> None:
-    turns = Turns()
+    turns = LoopIterations()
     for step in steps:
         before, waiting = len(turns.begun), len(turns.tasks) - len(turns.begun)
         if step > 0:

@@ -27,7 +27,7 @@ BOTH = "version: 1\nvendors: {mock: {}}\nmodels: {mock/echo: {}}\nplugins: {p: {
 LATE = "plugin {} is abandoned: its close() takes longer than {:g} s"
 
 
-class Closing:
+class ClosingPlugin:
     """A plugin that closes as its options say."""
 
     def __init__(self, close: Callable[[], object]) -> None:
@@ -64,7 +64,7 @@ def test_a_plugin_is_closed_in_a_thread_and_waited_for(caplog: pytest.LogCapture
         may_go.wait()
         seen.append(threading.current_thread())
 
-    waiting = closed(Closing(close))
+    waiting = closed(ClosingPlugin(close))
     assert waiting.is_alive()
     may_go.set()
     waiting.join()
@@ -74,7 +74,7 @@ def test_a_plugin_is_closed_in_a_thread_and_waited_for(caplog: pytest.LogCapture
 
 def test_one_that_blocks_is_named(blocking: threading.Event, hasty: None, caplog: pytest.LogCaptureFixture) -> None:
     others = threading.enumerate()
-    waiting = closed(Closing(blocking.wait))
+    waiting = closed(ClosingPlugin(blocking.wait))
     waiting.join()
     (left,) = [each for each in threading.enumerate() if each.name == "plugin p" and each not in others]
     assert left.daemon
@@ -87,7 +87,7 @@ def test_one_that_raises_is_named_without_what_it_says(caplog: pytest.LogCapture
     def close() -> None:
         raise SystemExit("canary")
 
-    closed(Closing(close)).join()
+    closed(ClosingPlugin(close)).join()
     (message,) = messages(caplog)
     assert message.startswith("plugin p could not be closed: its close() raised SystemExit at test_close_plugin.py:")
     assert "canary" not in message
@@ -158,7 +158,7 @@ plugins: {{stuck: {plugin("Lingerer")}}}
     assert said.count(LATE.format("stuck", plugin_threads.CLOSE_WITHIN)) >= 2
 
 
-class GuardAndSink(Closing):
+class GuardAndSink(ClosingPlugin):
     """A plugin that is both."""
 
     def check_request(self, request: object) -> None:

@@ -75,7 +75,7 @@ async def post(app: WholeGateway, path: str, body: JsonObject) -> Answer:
 _TEXTS = re.compile(rb'"(?:content|text|delta|output)":\s*("(?:[^"\\]|\\.)*")')
 
 
-def said(answer: Answer) -> str:
+def joined_texts(answer: Answer) -> str:
     """Return all texts of a response, joined in their order."""
     return "".join(orjson.loads(found) for found in _TEXTS.findall(answer.body))
 
@@ -88,8 +88,8 @@ async def test_an_answer_is_rewritten_on_every_surface(tmp_path: Path, kind: str
         for path, made in SURFACES.items():
             answer = await post(app, path, made(stream, SAYS))
             assert (answer.status, answer.whole) == (200, True), (path, answer.body)
-            assert SECRET not in said(answer), path
-            assert HIDDEN in said(answer), path
+            assert SECRET not in joined_texts(answer), path
+            assert HIDDEN in joined_texts(answer), path
             assert SECRET.encode() not in answer.body, path
             assert answer.headers["x-dragoman-guarded"] == "g1"
 
@@ -101,8 +101,8 @@ async def test_a_request_is_rewritten_on_every_surface_before_it_is_sent(tmp_pat
         for path, made in SURFACES.items():
             answer = await post(app, path, made(stream, SAYS))
             assert (answer.status, answer.whole) == (200, True), (path, answer.body)
-            assert SECRET not in said(answer), path
-            assert "hidden" in said(answer), path
+            assert SECRET not in joined_texts(answer), path
+            assert "hidden" in joined_texts(answer), path
             assert answer.headers["x-dragoman-guarded"] == "g1"
 
 
@@ -112,7 +112,7 @@ async def test_what_no_guard_changes_is_as_without_guards(tmp_path: Path, stream
         for path, made in SURFACES.items():
             answer = await post(app, path, made(stream, SAYS))
             assert answer.whole, path
-            assert SAYS in said(answer), path
+            assert SAYS in joined_texts(answer), path
             assert ("x-dragoman-guarded" in answer.headers) is stream, path
 
 
@@ -140,7 +140,7 @@ async def test_a_stream_that_is_refused_in_its_midst_looks_broken(tmp_path: Path
             ends = b"event: response.failed" in answer.body
             assert (answer.status, answer.whole, ends) == (200, ends, "responses" in path), path
             assert b"Refused by the plugin 'g1': it says the word" in answer.body, path
-            assert SECRET not in said(answer), path
+            assert SECRET not in joined_texts(answer), path
             for sign in (b"[DONE]", b"message_stop", b"response.completed", b'"finish_reason":"stop"'):
                 assert sign not in answer.body, path
 
@@ -180,7 +180,7 @@ async def test_a_guard_that_fails_closed_refuses_and_one_that_fails_open_lets_pa
     entry = plugin("Hostile", f"does: {does}{slow}", ", fail: {}, deadline: 50ms")
     async with guarded(tmp_path, entry.replace("{}", "open")) as app:
         answer = await post(app, "/v1/chat/completions", chat(False, SAYS))
-        assert SAYS in said(answer)
+        assert SAYS in joined_texts(answer)
     async with guarded(tmp_path, entry.replace("{}", "closed")) as app:
         for _ in range(4):  # with all of its threads taken too
             answer = await post(app, "/v1/chat/completions", chat(False, SAYS))
@@ -216,7 +216,7 @@ async def test_a_guard_that_fails_in_a_stream(tmp_path: Path, word: str, fail: s
     async with guarded(tmp_path, plugin("HostileStream", f"word: {word}, where: answer", f", fail: {fail}")) as app:
         answer = await post(app, "/v1/chat/completions", chat(True, "one two three"))
         assert (answer.status, answer.whole) == (200, whole)
-        assert said(answer) == ("one two three" if whole else "one")
+        assert joined_texts(answer) == ("one two three" if whole else "one")
         assert (b"plugin_failed" in answer.body) is not whole
 
 
@@ -299,7 +299,7 @@ async def test_a_team_s_own_list_takes_the_place_of_all_guards(tmp_path: Path) -
         for key, hidden in (("a", False), ("b", True)):
             head = {"authorization": f"Bearer {key}"}
             answer = await exchange(port_of(app.url), request("POST", "/v1/chat/completions", chat(False, SAYS), head))
-            assert (HIDDEN in said(answer)) is hidden
+            assert (HIDDEN in joined_texts(answer)) is hidden
 
 
 @pytest.mark.parametrize(
@@ -322,7 +322,7 @@ async def test_a_reload_brings_other_guards_and_closes_the_old(tmp_path: Path) -
         del old
         (tmp_path / "t.yaml").write_text(MOCK, encoding="utf-8")
         await app.reloader.reload()
-        assert SAYS in said(await post(app, "/v1/chat/completions", chat(False, SAYS)))
+        assert SAYS in joined_texts(await post(app, "/v1/chat/completions", chat(False, SAYS)))
         await until(lambda: made.closed == 1)
 
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.smoke
 END, USAGE = Chunk(finish_reason="stop"), Usage(1, 2)
 
 
-class Pieces(LocalStream):
+class OneByOne(LocalStream):
     """A stream of one event at a time; an exception breaks it."""
 
     def __init__(self, *events: StreamEvent | UpstreamError) -> None:
@@ -38,7 +38,7 @@ class Pieces(LocalStream):
         return iter([event])
 
 
-def guarded(stream: Pieces, *plugins: str) -> GuardedStream:
+def guarded(stream: OneByOne, *plugins: str) -> GuardedStream:
     request = SimpleNamespace(choices=1, params={})
     planned = SimpleNamespace(record=record(), request=request)
     prepared = SimpleNamespace(target=SimpleNamespace(timeouts=SimpleNamespace(idle=1.0)))
@@ -55,14 +55,14 @@ async def shown(stream: GuardedStream) -> list[StreamEvent]:
 
 
 async def test_live_events_come_as_they_are_checked() -> None:
-    stream = guarded(Pieces(Chunk(text="a"), Chunk(text=SECRET), END, USAGE), plugin("LiveHider"))
+    stream = guarded(OneByOne(Chunk(text="a"), Chunk(text=SECRET), END, USAGE), plugin("LiveHider"))
     await stream.begin()
     assert [*stream.first()] == [Chunk(text="a")]
     assert await shown(stream) == [Chunk(text=HIDDEN), END, USAGE]
 
 
 async def test_a_held_stream_begins_when_the_answer_has_ended() -> None:
-    pieces = Pieces(Chunk(text="sword"), Chunk(text="fish"), END, USAGE)
+    pieces = OneByOne(Chunk(text="sword"), Chunk(text="fish"), END, USAGE)
     stream = guarded(pieces, plugin("Hider"))
     await stream.begin()
     assert len(pieces.left) == 1
@@ -72,11 +72,11 @@ async def test_a_held_stream_begins_when_the_answer_has_ended() -> None:
 async def test_a_stream_that_breaks_while_it_is_held_back_is_an_error() -> None:
     broken = fail(FailureKind.TRUNCATED, "broke off")
     with pytest.raises(UpstreamError):
-        await guarded(Pieces(Chunk(text="a"), broken), plugin("Hider")).begin()
+        await guarded(OneByOne(Chunk(text="a"), broken), plugin("Hider")).begin()
 
 
 async def test_what_was_let_through_comes_before_the_break() -> None:
-    stream = guarded(Pieces(Chunk(text="a"), Chunk(text=f"b {SECRET}"), END), plugin("LiveRefuser"))
+    stream = guarded(OneByOne(Chunk(text="a"), Chunk(text=f"b {SECRET}"), END), plugin("LiveRefuser"))
     await stream.begin()
     assert [*stream.first()] == [Chunk(text="a")]
     await stream.wait()
@@ -91,7 +91,7 @@ async def test_what_names_a_system_or_a_tier_and_members_of_the_usage_are_judged
     own, odd = Usage(1, 2, extra={"plan": "p"}), Usage(1, 2, extra={"plan": SECRET})
     chunks = [Chunk(text=each, system_fingerprint=f"is {each}") for each in ("a", SECRET)]
     end = Chunk(finish_reason="stop", service_tier=SECRET)
-    stream = guarded(Pieces(*chunks, end, own, odd), plugin(name))
+    stream = guarded(OneByOne(*chunks, end, own, odd), plugin(name))
     events = await shown(stream)
     assert SECRET not in repr(events)
     assert {each.system_fingerprint for each in events if isinstance(each, Chunk)} <= {None, "is a"}
@@ -100,7 +100,7 @@ async def test_what_names_a_system_or_a_tier_and_members_of_the_usage_are_judged
 
 
 async def test_a_usage_that_no_guard_has_seen_is_shown_without_the_vendors_own_members() -> None:
-    class Late(Pieces):
+    class Late(OneByOne):
         def conclude(self) -> Any:  # noqa: ANN401 - events
             return iter([Usage(1, 2, extra={"plan": SECRET})])
 

@@ -42,7 +42,7 @@ def endless(path: str, shown: asyncio.Event, *deltas: JsonObject, usage: JsonVal
     return (*sse_unterminated(first, Hang())[:-1], Until(shown), Send(chunk(last)), Hang())
 
 
-async def read(app: WholeGateway, path: str, asked: JsonObject, shown: asyncio.Event) -> bytes:
+async def read_stream(app: WholeGateway, path: str, asked: JsonObject, shown: asyncio.Event) -> bytes:
     """Return the body of a stream with status 200; set `shown` when its first bytes have arrived."""
     async with aiohttp.ClientSession() as http, http.post(app.url + path, json=asked) as response:
         assert response.status == 200, path
@@ -100,7 +100,7 @@ async def test_a_client_reads_an_error_the_vendor_is_called_off_and_the_usage_is
             for usage in (None, COUNTED):
                 shown = asyncio.Event()
                 vendor.default = endless(path, shown, *deltas, usage=usage)
-                body = await read(app, path, {**made(True, "hi"), "model": "v/m"}, shown)
+                body = await read_stream(app, path, {**made(True, "hi"), "model": "v/m"}, shown)
                 assert SECRET.encode() not in body, path
                 check_broken(path, body, reason)
                 async with asyncio.timeout(10):

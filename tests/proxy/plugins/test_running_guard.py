@@ -31,7 +31,7 @@ def right(value: object) -> str | None:
     return None
 
 
-async def where(running: RunningGuard, *, heavy: bool = False) -> bool:
+async def called_on_loop(running: RunningGuard, *, heavy: bool = False) -> bool:
     """Return whether the guard is called on the event loop."""
     here = threading.get_ident()
     return await running.call(threading.get_ident, right, heavy=heavy) == here
@@ -39,7 +39,11 @@ async def where(running: RunningGuard, *, heavy: bool = False) -> bool:
 
 async def test_slow_guards_and_heavy_requests_are_called_in_threads() -> None:
     plain, slow = guard(Plain()), guard(Slow())
-    assert (await where(plain), await where(plain, heavy=True), await where(slow)) == (True, False, False)
+    assert (await called_on_loop(plain), await called_on_loop(plain, heavy=True), await called_on_loop(slow)) == (
+        True,
+        False,
+        False,
+    )
     assert (plain.calls, slow.calls) == (2, 1)
     for each in (plain, slow):
         each.close()
@@ -95,8 +99,8 @@ async def test_a_guard_that_blocks_the_loop_again_and_again_is_called_in_threads
             await running.call(partial(clock.block, block), right, heavy=False)
         clock.now += between
     running.plugin = replace(running.plugin, deadline=5.0)
-    assert await where(running) is on_loop
-    assert await where(running) is on_loop
+    assert await called_on_loop(running) is on_loop
+    assert await called_on_loop(running) is on_loop
     said = [each for each in caplog.messages if each.startswith("plugin g blocked the event loop")]
     assert len(said) == (0 if on_loop else 1)
     running.close()

@@ -122,7 +122,7 @@ async def test_whatever_a_sink_raises_is_its_own_failure(
     assert "canary" not in caplog.text
 
 
-class Stubborn(Hanging):
+class UncancellableSink(Hanging):
     """A sink that cannot be cancelled until `held` is set."""
 
     def __init__(self) -> None:
@@ -137,7 +137,7 @@ class Stubborn(Hanging):
 async def test_a_delivery_that_cannot_be_cancelled_holds_up_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(usage_sinks, "CANCEL_GRACE", 0.001)
     monkeypatch.setattr(usage_sinks, "LAST_FLUSH", 0.01)
-    made = Stubborn()
+    made = UncancellableSink()
     running = sink(made, 0.001)
     running.append(ROW)
     await running.aclose()

@@ -63,7 +63,7 @@ def memory(others: OtherProcesses | None = None) -> ReasoningMemory:
     return ReasoningMemory(OwnerMemory(lambda: 0.0, StoredEntries(TURN_BYTES, TURN_SECONDS), others))
 
 
-async def sent(
+async def restored_messages(
     turns: ReasoningMemory, *messages: JsonObject, owner: str = "a", to: Target = CLAUDE
 ) -> Sequence[JsonObject]:
     """Return the messages that are passed on."""
@@ -81,15 +81,15 @@ async def keeping(turns: ReasoningMemory, owner: str = "a") -> ReasoningKeeper:
 async def test_what_an_answer_thought_is_in_the_next_request() -> None:
     turns = memory()
     (await keeping(turns)).keep(CLAUDE, [ANSWERED])
-    assert await sent(turns, USER, ASKED) == (USER, RESTORED)
+    assert await restored_messages(turns, USER, ASKED) == (USER, RESTORED)
 
 
 async def test_another_owner_gets_nothing_whatever_ids_it_makes_up() -> None:
     turns = memory()
     (await keeping(turns, "a")).keep(CLAUDE, [ANSWERED])
-    assert await sent(turns, USER, ASKED, owner="b") == (USER, ASKED)
+    assert await restored_messages(turns, USER, ASKED, owner="b") == (USER, ASKED)
     (await keeping(turns, "b")).keep(CLAUDE, [replace(ANSWERED, reasoning="of b", extras=Extras((SIGNED,)))])
-    assert await sent(turns, USER, ASKED, owner="a") == (USER, RESTORED)
+    assert await restored_messages(turns, USER, ASKED, owner="a") == (USER, RESTORED)
 
 
 async def test_a_request_that_no_vendor_wants_thinking_for_is_not_touched() -> None:
@@ -101,7 +101,7 @@ async def test_a_request_that_no_vendor_wants_thinking_for_is_not_touched() -> N
     assert await turns.recall(plan(CLAUDE), text, "a") == (text, None)
     plain = UnifiedRequest(Operation.CHAT, "v/m", ChatPrompt((USER,)), {})
     assert await turns.recall(plan(CLAUDE), plain, "a") == (plain, None)
-    assert await sent(turns, USER, ASKED, to=OPENAI) == (USER, ASKED)
+    assert await restored_messages(turns, USER, ASKED, to=OPENAI) == (USER, ASKED)
 
 
 async def test_while_it_is_off_nothing_is_kept_and_nothing_put_back() -> None:
@@ -138,9 +138,9 @@ async def test_the_turns_of_an_owner_without_stored_ones_are_not_looked_for(monk
         return []
 
     monkeypatch.setattr(restore_reasoning, "missing_turns", note)
-    await sent(turns, USER, ASKED)
+    await restored_messages(turns, USER, ASKED)
     assert read == []
-    await sent(turns, USER, ASKED, owner="b")
+    await restored_messages(turns, USER, ASKED, owner="b")
     assert read == [(USER, ASKED)]
 
 
@@ -157,12 +157,12 @@ async def test_a_request_is_given_no_more_than_so_much_the_latest_turns_first() 
     for missing in missing_turns(messages):
         data = not_none(pack_turn(TurnThinking(text="x" * (MOST_RESTORED // 4 - 100))))
         turns.entries.put("a", {missing.key: data})
-    restored = await sent(turns, *messages)
+    restored = await restored_messages(turns, *messages)
     assert ["reasoning_content" in message for message in restored] == [False] * 5 + [True] * 4
 
 
 async def _sent(turns: ReasoningMemory, messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
-    return await sent(turns, *messages)
+    return await restored_messages(turns, *messages)
 
 
 def test_turns_of_many_small_parts_are_given_in_part() -> None:
@@ -201,10 +201,10 @@ async def test_a_turn_that_another_process_kept_is_found_once_and_known_from_the
     others = Others()
     one, two = memory(others), memory(others)
     (await keeping(one)).keep(CLAUDE, [ANSWERED])
-    assert await sent(two, USER, ASKED) == (USER, RESTORED)
-    assert await sent(two, USER, ASKED) == (USER, RESTORED)
+    assert await restored_messages(two, USER, ASKED) == (USER, RESTORED)
+    assert await restored_messages(two, USER, ASKED) == (USER, RESTORED)
     assert len(others.asked) == 1
-    assert await sent(one, USER, ASKED) == (USER, RESTORED)
+    assert await restored_messages(one, USER, ASKED) == (USER, RESTORED)
     assert len(others.asked) == 1
 
 
@@ -213,7 +213,7 @@ async def test_what_others_wrote_there_is_left_alone(data: bytes) -> None:
     others = Others()
     (missing,) = missing_turns([USER, ASKED])
     others.data["a", missing.key] = data
-    assert await sent(memory(others), USER, ASKED) == (USER, ASKED)
+    assert await restored_messages(memory(others), USER, ASKED) == (USER, ASKED)
 
 
 async def test_a_stream_is_passed_on_as_it_is_and_kept_before_its_end_is() -> None:
@@ -238,7 +238,7 @@ async def test_a_stream_is_passed_on_as_it_is_and_kept_before_its_end_is() -> No
     await stream.wait()
     await stream.finish()
     stream.close()
-    assert await sent(turns, USER, ASKED) == (USER, RESTORED)
+    assert await restored_messages(turns, USER, ASKED) == (USER, RESTORED)
 
 
 async def test_a_stream_of_a_vendor_that_wants_nothing_back_is_not_watched() -> None:

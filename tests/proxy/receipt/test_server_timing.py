@@ -27,7 +27,7 @@ LONGEST = 1e9
 """The longest time in a header, in seconds: thirty years."""
 
 
-def failing(count: int, name: str = "vendor/model/deployment") -> RequestRecord:
+def late_success(count: int, name: str = "vendor/model/deployment") -> RequestRecord:
     """Return a request of which the last of many deployments succeeds."""
     tried = [attempt(0.1 * number, 0.1 * number + 0.1, "rate_limited", name) for number in range(count)]
     return record(*tried, attempt(0.1 * count, 0.1 * count + 0.1))
@@ -84,7 +84,7 @@ def test_no_text_ends_its_quoted_string_or_the_header(text: str) -> None:
 @looped("count", [0, 1, 2, 3, 5, 8, 40])
 @looped("name", ["v/m/d", "vendor/accounts/of/a/model/deployment", 'vendor/"""""""""""""""""""/d'])
 def test_many_attempts_are_told_together_in_the_middle(count: int, name: str) -> None:
-    made = failing(count, name)
+    made = late_success(count, name)
     value = timing_value(made, START + 0.1 * count + 0.1)
     assert len(f"Server-Timing: {value}\r\n") < MOST_BYTES
     shown = [each for each in timings(value) if each.name.startswith("attempt")]

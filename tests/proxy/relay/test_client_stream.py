@@ -111,7 +111,7 @@ class Client:
 
 
 @dataclass(slots=True)
-class Sent:
+class FakeSender:
     """A sender of which only the time is read."""
 
     sent_at: float
@@ -156,7 +156,7 @@ def test_a_response_that_is_not_late_has_everything_in_its_head() -> None:
         client.stream.start()
         await asyncio.sleep(1.9)
         response = client.stream.begin("y: 2\r\n")
-        client.stream.follow(Sent(1.9), EVERY)
+        client.stream.follow(FakeSender(1.9), EVERY)
         response.send(b"data: 1\n\n")
         (written,) = client.wire.written
         assert written.startswith(HEAD + b"y: 2\r\n")
@@ -170,7 +170,7 @@ def test_a_response_that_is_not_late_has_everything_in_its_head() -> None:
 @looped("every", [None, 1.0, 5.0])
 def test_the_deployment_that_answers_says_how_long_a_stream_may_be_silent(every: float | None) -> None:
     async def waits() -> None:
-        client, sender = Client(), Sent(1.0)
+        client, sender = Client(), FakeSender(1.0)
         client.stream.start()
         await asyncio.sleep(1.0)
         client.stream.begin("").send(b"data: 1\n\n")
@@ -213,7 +213,7 @@ def test_nothing_comes_within_a_long_event(paused_after: int) -> None:
         client = Client()
         client.stream.start()
         response = client.stream.begin("")
-        sender = Sent(0.0)
+        sender = FakeSender(0.0)
         client.stream.follow(sender, EVERY)
         event = b"data: " + b"x" * (2 * MAX_WRITE_BYTES + 100) + b"\n\n"
         for _ in range(paused_after):

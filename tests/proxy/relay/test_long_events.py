@@ -86,7 +86,7 @@ async def relayed(steps: Sequence[Step], *, aside: bool, echo: bool, kept: bool 
     return outcome
 
 
-def compared(steps: Sequence[Step], *, echo: bool = False, kept: bool = False) -> Outcome:
+def compared_outcome(steps: Sequence[Step], *, echo: bool = False, kept: bool = False) -> Outcome:
     """Return the outcome of the steps off the event loop, which must equal the outcome on the event loop, also if the
     cache stores the stream."""
     expected = run(relayed(steps, aside=False, echo=echo))
@@ -119,43 +119,45 @@ def test_a_long_event_reaches_the_client_as_it_does_in_place(  # noqa: PLR0913 -
     *, events: list[bytes], begun: bool, places: list[int], rest: bytes, breaks: bool, echo: bool, kept: bool
 ) -> None:
     data = b"".join((BEGIN, chat(b'"x"') if begun else b"", *events, rest))
-    compared([*cut(data, places), CUT if breaks else b""], echo=echo, kept=kept)
+    compared_outcome([*cut(data, places), CUT if breaks else b""], echo=echo, kept=kept)
 
 
 def test_each_kind_of_long_event_is_read_aside_wherever_it_comes() -> None:
     for long in LONG_EVENTS:
         for before in (b"", chat(b'"x"')):
             pieces = cut(BEGIN + before + long + STOP + USAGE + DONE, range(0, 10**6, 16_384))
-            assert compared([*pieces, b""]).aside > 0, (long[:60], before)
-            assert compared([*pieces, b""], kept=True).aside > 0, (long[:60], before)
+            assert compared_outcome([*pieces, b""]).aside > 0, (long[:60], before)
+            assert compared_outcome([*pieces, b""], kept=True).aside > 0, (long[:60], before)
 
 
 def test_many_short_events_are_relayed_where_they_come_however_large_the_pieces() -> None:
     pieces = cut(BEGIN + chat(b'"x"') * 8000 + STOP + USAGE + DONE, range(0, 10**7, 200_000))
     assert len(pieces) > 5
-    assert compared([*pieces, b""]).aside == 0
+    assert compared_outcome([*pieces, b""]).aside == 0
 
 
-def odd(number: int, text: bytes = b'"a"') -> bytes:
+def unique_event(number: int, text: bytes = b'"a"') -> bytes:
     """Return an event with a field of the vendor's own that no other event has."""
     return chat(text, b',"odd%d":{"n":1}' % number)
 
 
 def test_of_many_events_that_are_no_run_the_first_are_relayed_where_they_come() -> None:
-    few = b"".join(map(odd, range(MOST_AT_ONCE - 2)))
-    many = b"".join(map(odd, range(3 * MOST_AT_ONCE)))
+    few = b"".join(map(unique_event, range(MOST_AT_ONCE - 2)))
+    many = b"".join(map(unique_event, range(3 * MOST_AT_ONCE)))
     for kept in (False, True):
-        assert compared([BEGIN + chat(b'"x"'), few, STOP + USAGE + DONE, b""], kept=kept).aside == 0
-        assert compared([BEGIN + chat(b'"x"'), many, STOP + USAGE + DONE, b""], kept=kept).aside == 1
-        assert compared([BEGIN + chat(b'"x"'), many + STOP + USAGE + DONE], kept=kept).aside == 1
-    assert compared([BEGIN + many + STOP + USAGE + DONE, b""]).aside == 1, "the piece with the first content"
-    assert compared([BEGIN + chat(b'"x"'), many + STOP + USAGE + DONE, b""], echo=True).aside == 1
+        assert compared_outcome([BEGIN + chat(b'"x"'), few, STOP + USAGE + DONE, b""], kept=kept).aside == 0
+        assert compared_outcome([BEGIN + chat(b'"x"'), many, STOP + USAGE + DONE, b""], kept=kept).aside == 1
+        assert compared_outcome([BEGIN + chat(b'"x"'), many + STOP + USAGE + DONE], kept=kept).aside == 1
+    assert compared_outcome([BEGIN + many + STOP + USAGE + DONE, b""]).aside == 1, "the piece with the first content"
+    assert compared_outcome([BEGIN + chat(b'"x"'), many + STOP + USAGE + DONE, b""], echo=True).aside == 1
 
 
 @pytest.mark.parametrize("kept", [False, True])
 def test_what_follows_the_end_of_the_answer_in_a_piece_with_many_events_is_not_lost(*, kept: bool) -> None:
     for count in range(MOST_AT_ONCE - 5, MOST_AT_ONCE + 3):
-        found = compared([BEGIN + chat(b'"x"'), b"".join(map(odd, range(count))) + STOP + USAGE + DONE, b""], kept=kept)
+        found = compared_outcome(
+            [BEGIN + chat(b'"x"'), b"".join(map(unique_event, range(count))) + STOP + USAGE + DONE, b""], kept=kept
+        )
         assert found.record.usage is not None
         assert not found.record.usage.estimated
 
@@ -163,7 +165,7 @@ def test_what_follows_the_end_of_the_answer_in_a_piece_with_many_events_is_not_l
 MANY_EVENTS = st.lists(
     st.builds(
         lambda kind, count: b"".join([kind(number) for number in range(count)]),
-        st.sampled_from((odd, lambda number: odd(number, b'""'), lambda number: chat(b'"x"'))),
+        st.sampled_from((unique_event, lambda number: unique_event(number, b'""'), lambda number: chat(b'"x"'))),
         st.sampled_from((1, 3, MOST_AT_ONCE - 1, MOST_AT_ONCE, MOST_AT_ONCE + 1, 2 * MOST_AT_ONCE + 5)),
     ),
     min_size=1,
@@ -185,12 +187,12 @@ def test_many_events_reach_the_client_as_they_do_in_place(  # noqa: PLR0913 - on
     *, parts: list[bytes], begun: bool, places: list[int], rest: bytes, breaks: bool, echo: bool, kept: bool
 ) -> None:
     data = b"".join((BEGIN, chat(b'"x"') if begun else b"", *parts, rest))
-    compared([*cut(data, places), CUT if breaks else b""], echo=echo, kept=kept)
+    compared_outcome([*cut(data, places), CUT if breaks else b""], echo=echo, kept=kept)
 
 
 def test_a_long_stream_of_little_pieces_is_relayed_where_they_come() -> None:
     told = chat(b'"x"', b',"odd":1')
-    assert compared([BEGIN, *[told] * (2 * LONG_EVENT // len(told)), STOP + USAGE + DONE, b""]).aside == 0
+    assert compared_outcome([BEGIN, *[told] * (2 * LONG_EVENT // len(told)), STOP + USAGE + DONE, b""]).aside == 0
 
 
 def test_a_client_that_leaves_meanwhile_ends_the_relay() -> None:

@@ -71,7 +71,7 @@ WITHOUT_STREAMS: Final = frozenset({"replicate"})
 """Streams that have their content at the end."""
 
 
-def begun(name: str) -> list[bytes]:
+def begun_events(name: str) -> list[bytes]:
     """Return the events of a stream up to its third word."""
     longer, shorter = STREAMS[name].write(words(4)), STREAMS[name].write(words(3))
     return [event for event, other in zip(longer, shorter, strict=False) if event == other]
@@ -106,17 +106,17 @@ ROWS: Final = {
 
 def pings(row: Row) -> Body:
     """Return a stream that has begun, and then pings."""
-    return Body(*begun(row.stream), *often(1000, EVERY, row.ping))
+    return Body(*begun_events(row.stream), *often(1000, EVERY, row.ping))
 
 
 def slow(row: Row) -> Body:
     """Return a stream that has begun and continues slowly: each event after a ping, and nothing after the
     last event."""
-    longer, begin = STREAMS[row.stream].write(words(20)), begun(row.stream)
+    longer, begin = STREAMS[row.stream].write(words(20)), begun_events(row.stream)
     return Body(*begin, *(step for event in longer[len(begin) : 17] for step in (1.0, row.ping, 0.5, event)))
 
 
-async def _passed(row: Row, body: Body, idle: float, progress: float) -> tuple[Phase, float]:
+async def _expired_limit(row: Row, body: Body, idle: float, progress: float) -> tuple[Phase, float]:
     stream = STREAMS[row.stream]
     sent = stream.sent()
     record = RequestRecord("id", 0.0, row.surface.name, "/")
@@ -133,24 +133,24 @@ async def _passed(row: Row, body: Body, idle: float, progress: float) -> tuple[P
     raise AssertionError("the stream ended")
 
 
-def passed(row: Row, body: Body, idle: float = IDLE, progress: float = PROGRESS) -> tuple[Phase, float]:
+def expired_limit(row: Row, body: Body, idle: float = IDLE, progress: float = PROGRESS) -> tuple[Phase, float]:
     """Return which limit expires, and when."""
-    return run(_passed(row, body, idle, progress))
+    return run(_expired_limit(row, body, idle, progress))
 
 
 @looped("name", ROWS)
 def test_pings_are_no_content_on_any_surface(name: str) -> None:
-    assert passed(ROWS[name], pings(ROWS[name])) == (Phase.PROGRESS, PROGRESS)
+    assert expired_limit(ROWS[name], pings(ROWS[name])) == (Phase.PROGRESS, PROGRESS)
 
 
 @looped("name", ROWS)
 def test_pings_are_a_sign_of_life_on_every_surface(name: str) -> None:
     row = ROWS[name]
-    assert passed(row, pings(row), 4 * EVERY, 2 * LONGEST) == (Phase.STREAM, LONGEST)
+    assert expired_limit(row, pings(row), 4 * EVERY, 2 * LONGEST) == (Phase.STREAM, LONGEST)
 
 
 @looped("name", ROWS)
 def test_each_event_of_content_renews_the_limit_between_pings(name: str) -> None:
     row = ROWS[name]
-    steps = 17 - len(begun(row.stream))
-    assert passed(row, slow(row)) == (Phase.PROGRESS, steps * 1.5 + PROGRESS)
+    steps = 17 - len(begun_events(row.stream))
+    assert expired_limit(row, slow(row)) == (Phase.PROGRESS, steps * 1.5 + PROGRESS)

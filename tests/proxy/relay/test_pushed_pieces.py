@@ -175,7 +175,7 @@ async def _played(start: Start, acts: Sequence[Act], path: str) -> Outcome:
     return outcome
 
 
-def same(acts: Sequence[Act], path: str = "/") -> Outcome:
+def compared_outcome(acts: Sequence[Act], path: str = "/") -> Outcome:
     """Return the outcome, which must not depend on how the chunks reach the relay."""
     expected = run(_played(pulled, acts, path))
     assert run(_played(in_a_task, acts, path)) == expected
@@ -184,7 +184,7 @@ def same(acts: Sequence[Act], path: str = "/") -> Outcome:
     return pushed
 
 
-def framed(*pieces: bytes) -> bytes:
+def chunked_body(*pieces: bytes) -> bytes:
     """Return a body of these chunks, without its end."""
     return b"".join([b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces])
 
@@ -199,19 +199,21 @@ _events = st.lists(st.sampled_from((chat(b'"a"'), chat('"天"'.encode()), chat(b
     events=_events,
     places=_places,
     between=st.lists(st.tuples(st.integers(0, 14), st.one_of(_between, _between, _between, _rarely)), max_size=5),
-    rest=st.sampled_from((b"", END, framed(STOP, USAGE, DONE) + END, framed(STOP + USAGE + DONE), framed(STOP) + END)),
+    rest=st.sampled_from(
+        (b"", END, chunked_body(STOP, USAGE, DONE) + END, chunked_body(STOP + USAGE + DONE), chunked_body(STOP) + END)
+    ),
     echo=st.booleans(),
 )
-@example(events=[], places=[], between=[], rest=framed(STOP, USAGE, DONE) + END, echo=False)
+@example(events=[], places=[], between=[], rest=chunked_body(STOP, USAGE, DONE) + END, echo=False)
 @example(events=[LONG], places=[900, 1800], between=[(2, "full"), (3, 30.0), (4, "room")], rest=END, echo=False)
 @examples(400)
 def test_pushed_and_pulled_pieces_are_relayed_the_same(
     events: list[bytes], places: list[int], between: list[tuple[int, Act]], rest: bytes, echo: bool
 ) -> None:
-    acts: list[Act] = [framed(BEGIN), *cut(framed(chat(b'"x"'), *events) + rest, places)]
+    acts: list[Act] = [chunked_body(BEGIN), *cut(chunked_body(chat(b'"x"'), *events) + rest, places)]
     for place, act in sorted(between, key=lambda found: -found[0]):
         acts.insert(min(place, len(acts)), act)
-    same(acts, ASKED_ECHO if echo else "/")
+    compared_outcome(acts, ASKED_ECHO if echo else "/")
 
 
 @in_virtual_time
@@ -225,7 +227,12 @@ async def test_each_read_of_the_vendor_is_written_before_its_callback_returns() 
         line.feed(piece)
         seen.append(len(outcome.writes))
 
-    for piece in (framed(BEGIN), framed(chat(b'"x"')), framed(chat(b'"y"'), STOP), framed(DONE) + END):
+    for piece in (
+        chunked_body(BEGIN),
+        chunked_body(chat(b'"x"')),
+        chunked_body(chat(b'"y"'), STOP),
+        chunked_body(DONE) + END,
+    ):
         asyncio.get_running_loop().call_soon(push, piece)
     await _settle()
     assert task.done()
@@ -235,13 +242,13 @@ async def test_each_read_of_the_vendor_is_written_before_its_callback_returns() 
 
 @in_virtual_time
 async def test_while_the_client_is_full_the_vendor_is_not_read_without_end() -> None:
-    piece = framed(chat(b'"%b"' % (b"x" * 8000)))
+    piece = chunked_body(chat(b'"%b"' % (b"x" * 8000)))
     line, outcome, clocks = Line().feed(CHUNKED), Outcome(), list[Deadlines]()
     client = Client(outcome.writes)
     task = eagerly(line, outcome, client, clocks)
     await _settle()
     loop = asyncio.get_running_loop()
-    loop.call_soon(line.feed, framed(BEGIN))
+    loop.call_soon(line.feed, chunked_body(BEGIN))
     await _settle()
     client.act("full")
     for _ in range(9):
@@ -264,7 +271,12 @@ def kept() -> int:
 
 @in_virtual_time
 async def test_a_relay_that_ended_leaves_nothing_for_the_collector() -> None:
-    acts: list[Act] = [framed(BEGIN), framed(chat(b'"x"')), framed(chat(b'"x"'), b"data: {broken\n\n"), "cancel"]
+    acts: list[Act] = [
+        chunked_body(BEGIN),
+        chunked_body(chat(b'"x"')),
+        chunked_body(chat(b'"x"'), b"data: {broken\n\n"),
+        "cancel",
+    ]
     starts: list[Start] = [eagerly, in_a_task]
     for start in starts:
         with uncollected():

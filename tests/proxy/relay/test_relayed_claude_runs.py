@@ -35,7 +35,7 @@ OWN = own_request(stream=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class TranslatedCall:
     """A request of a client, its surface, and the vendor's call."""
 
     surface: Surface
@@ -44,11 +44,11 @@ class Way:
 
 
 WAYS = {
-    "chat": Way(OPENAI, CHAT, sent_for(CHAT, CLAUDE)),
-    "messages": Way(ANTHROPIC, CHAT, sent_for(CHAT, CLAUDE)),
-    "responses": Way(RESPONSES, CHAT, sent_for(CHAT, CLAUDE)),
-    "own": Way(ANTHROPIC, OWN, own_call(OWN, CLAUDE)[0]),
-    "own on Vertex AI": Way(ANTHROPIC, OWN, own_call(OWN, VERTEX)[0]),
+    "chat": TranslatedCall(OPENAI, CHAT, sent_for(CHAT, CLAUDE)),
+    "messages": TranslatedCall(ANTHROPIC, CHAT, sent_for(CHAT, CLAUDE)),
+    "responses": TranslatedCall(RESPONSES, CHAT, sent_for(CHAT, CLAUDE)),
+    "own": TranslatedCall(ANTHROPIC, OWN, own_call(OWN, CLAUDE)[0]),
+    "own on Vertex AI": TranslatedCall(ANTHROPIC, OWN, own_call(OWN, VERTEX)[0]),
 }
 
 
@@ -58,7 +58,7 @@ def loop_that_is_closed() -> Iterator[None]:
     LOOP.close()
 
 
-def both(steps: Sequence[Step], way: str) -> Both:
+def compared_outcome(steps: Sequence[Step], way: str) -> Both:
     """Return the outcome of the steps read by runs, which equals the outcome event by event."""
     taken = WAYS[way]
     return relayed_with_runs_and_without(LOOP, steps, taken.asked, taken.surface, taken.sent)
@@ -130,14 +130,14 @@ _places = st.lists(st.integers(0, 10**6), max_size=12)
 @examples(500)
 def test_a_stream_is_relayed_the_same(stream: bytes, places: list[int], end: Step, block: str, way: str) -> None:
     opened = BEGIN + FIELDS[block][0] + delta(block, b'"{\\"a\\":"') * 2
-    both([*cut(opened + stream + ended(0) + END + STOP, places), end], way)
+    compared_outcome([*cut(opened + stream + ended(0) + END + STOP, places), end], way)
 
 
 @given(_streams, st.sampled_from(sorted(FIELDS)), st.sampled_from(sorted(WAYS)))
 @examples(300)
 def test_event_by_event_is_relayed_the_same(stream: bytes, block: str, way: str) -> None:
     whole = BEGIN + FIELDS[block][0] + delta(block, b'"{\\"a\\":"') * 3 + stream + ended(0) + END + STOP
-    both([*[each + b"\n\n" for each in whole.split(b"\n\n")], b""], way)
+    compared_outcome([*[each + b"\n\n" for each in whole.split(b"\n\n")], b""], way)
 
 
 FIXTURES = [
@@ -150,9 +150,9 @@ FIXTURES = [
 def test_recorded_streams_are_relayed_the_same_wherever_they_are_cut(path: object, way: str) -> None:
     assert hasattr(path, "read_bytes")
     data: bytes = path.read_bytes()
-    both([*[each + b"\n\n" for each in data.split(b"\n\n")], b""], way)
+    compared_outcome([*[each + b"\n\n" for each in data.split(b"\n\n")], b""], way)
     for place in some(range(1, len(data)), 97):
-        both([data[:place], data[place:], b""], way)
+        compared_outcome([data[:place], data[place:], b""], way)
 
 
 @given(st.data())
@@ -166,7 +166,7 @@ def test_recorded_streams_with_events_repeated_and_bytes_changed_are_relayed_the
         stream[where : where + data.draw(st.integers(0, 2))] = data.draw(
             st.sampled_from((b"", b'"', b"\\", b"\n", b"1"))
         )
-    both([*cut(bytes(stream), data.draw(_places)), b""], data.draw(st.sampled_from(sorted(WAYS))))
+    compared_outcome([*cut(bytes(stream), data.draw(_places)), b""], data.draw(st.sampled_from(sorted(WAYS))))
 
 
 WORDS = [b'" word"', '" wörd"'.encode(), b'" \\"w\\n"', b'" \\ud83d\\ude00"'] * 50
@@ -177,7 +177,7 @@ WORDS = [b'" word"', '" wörd"'.encode(), b'" \\"w\\n"', b'" \\ud83d\\ude00"'] *
 def test_events_that_differ_in_their_text_alone_are_relayed_without_the_decoder(block: str, way: str) -> None:
     said = [b'"{\\"a"', *WORDS, b'"\\":1}"'] if block == "call" else WORDS
     events = [delta(block, each) for each in said]
-    found = both([BEGIN, FIELDS[block][0], *events, ended(0), END, STOP, b""], way)
+    found = compared_outcome([BEGIN, FIELDS[block][0], *events, ended(0), END, STOP, b""], way)
     assert found.outcome.failure is None
     assert found.led >= 195
     assert found.asked < 12
@@ -188,5 +188,7 @@ def test_events_that_differ_in_their_text_alone_are_relayed_without_the_decoder(
 def test_a_block_that_follows_another_is_one_of_its_own(block: str, way: str) -> None:
     opened, said = FIELDS[block][0], [delta(block, b'"{}"')] * 3
     second = opened.replace(b'"t1"', b'"t2"')
-    both([BEGIN, opened, *said, ended(0), second, *said, ended(0), END, STOP, b""], way)
-    both([b"".join([BEGIN, opened, *said]), b"".join([*said, ended(0), second, *said, ended(0), END, STOP]), b""], way)
+    compared_outcome([BEGIN, opened, *said, ended(0), second, *said, ended(0), END, STOP, b""], way)
+    compared_outcome(
+        [b"".join([BEGIN, opened, *said]), b"".join([*said, ended(0), second, *said, ended(0), END, STOP]), b""], way
+    )

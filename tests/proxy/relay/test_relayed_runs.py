@@ -65,7 +65,7 @@ def loop_that_is_closed() -> Iterator[None]:
     LOOP.close()
 
 
-def both(
+def compared_outcome(
     steps: Sequence[Step], asked: UnifiedRequest = CHAT, surface: Surface = OPENAI, profile: str = "openai"
 ) -> tuple[Outcome, int]:
     """Return the outcome of the steps, equal with all shortcuts and without them, and how many texts were read in
@@ -101,14 +101,14 @@ _streams = st.lists(st.one_of(*_kinds), max_size=14).map(b"".join)
 @given(_streams, _places, st.sampled_from((b"", CUT)), st.sampled_from(BEGUN))
 @examples(500)
 def test_a_chat_is_relayed_the_same(stream: bytes, places: list[int], end: Step, begin: bytes) -> None:
-    both([*cut(begin + stream + END, places), end])
+    compared_outcome([*cut(begin + stream + END, places), end])
 
 
 @given(_streams, st.sampled_from(BEGUN))
 @examples(100)
 def test_event_by_event_is_relayed_the_same(stream: bytes, begin: bytes) -> None:
     events = [each + b"\n\n" for each in (begin + stream + END).split(b"\n\n")]
-    both([*events, b""])
+    compared_outcome([*events, b""])
 
 
 @given(_streams, st.sampled_from(BEGUN), _places, st.sampled_from(CHAT_SURFACES), st.booleans(), st.booleans())
@@ -117,7 +117,7 @@ def test_every_surface_writes_the_same(
     stream: bytes, begin: bytes, places: list[int], surface: Surface, usage: bool, legacy: bool
 ) -> None:
     asked = replace(CHAT, stream_options=replace(CHAT.stream_options, include_usage=usage), legacy_calls=legacy)
-    both([*cut(begin + stream + END, places), b""], asked, surface)
+    compared_outcome([*cut(begin + stream + END, places), b""], asked, surface)
 
 
 @given(
@@ -127,7 +127,7 @@ def test_every_surface_writes_the_same(
 )
 @examples(100)
 def test_a_completion_is_relayed_the_same(stream: bytes, places: list[int], surface: Surface) -> None:
-    both([*cut(completion(b'"He"') * 3 + stream + STOP_TEXT + DONE, places), b""], TEXT, surface)
+    compared_outcome([*cut(completion(b'"He"') * 3 + stream + STOP_TEXT + DONE, places), b""], TEXT, surface)
 
 
 def end(reason: bytes, after: bytes = b"", delta: bytes = b"{}", more: bytes = b"") -> bytes:
@@ -160,7 +160,7 @@ BEGINS = (
 def test_each_begin_with_each_end_is_relayed_the_same(last: bytes) -> None:
     for first in BEGINS:
         stream = first + chat(b'"x"') * 2 + last + USAGE + DONE
-        both([*[each + b"\n\n" for each in stream.split(b"\n\n")], b""])
+        compared_outcome([*[each + b"\n\n" for each in stream.split(b"\n\n")], b""])
 
 
 FIXTURES = sorted(fixture_path("openai").rglob("*.sse"))
@@ -178,7 +178,7 @@ def test_vendors_streams_with_events_repeated_and_bytes_changed_are_relayed_the_
         stream[where : where + data.draw(st.integers(0, 2))] = data.draw(st.sampled_from(CHANGES))
     asked = TEXT if "completion" in path.name else CHAT
     profile = path.parent.name if path.parent.name in PROFILES else "openai"
-    both([*cut(bytes(stream), data.draw(_places)), b""], asked, profile=profile)
+    compared_outcome([*cut(bytes(stream), data.draw(_places)), b""], asked, profile=profile)
 
 
 CHANGES = (b"", b'"', b"\\", b"\n", b"\r", b"\x00", b"\xff", b"1", b",", b"{", b"}", b"\\u", b" ", "é".encode())
@@ -198,7 +198,7 @@ def test_a_stream_cut_at_every_byte_is_relayed_the_same(literal: bytes) -> None:
     # The JSON around the literal is the same in each row.
     step = (1 + len(tail) // 600) * (1 if run.nightly else 4)
     for place in sorted({*range(0, len(tail), step), *literally}):
-        both([*BEGIN.splitlines(keepends=True), chat(b'"x"'), tail[:place], tail[place:] + END, b""])
+        compared_outcome([*BEGIN.splitlines(keepends=True), chat(b'"x"'), tail[:place], tail[place:] + END, b""])
 
 
 @looped("odd", some(ODD, 3))
@@ -212,11 +212,11 @@ def test_what_is_no_event_of_the_run_is_relayed_the_same(odd: bytes) -> None:
         THINKING + odd + thought(b'"a"') * 3 + odd + chat(b'"x"') + thought(b'"b"') + END,
         PADDED + odd + LONG + END,
     ):
-        both([stream, b""])
-        both([*[each + b"\n\n" for each in stream.split(b"\n\n")], b""])
-        both([*[stream[start : start + 700] for start in range(0, len(stream), 700)], b""])
-    both([*again.split(b"\n"), b""])
-    both([*[again[start : start + 7] for start in range(0, len(again), 7)], b""])
+        compared_outcome([stream, b""])
+        compared_outcome([*[each + b"\n\n" for each in stream.split(b"\n\n")], b""])
+        compared_outcome([*[stream[start : start + 700] for start in range(0, len(stream), 700)], b""])
+    compared_outcome([*again.split(b"\n"), b""])
+    compared_outcome([*[again[start : start + 7] for start in range(0, len(again), 7)], b""])
 
 
 OWN_TOO = b',"x_groq":{"id":"s"}'
@@ -224,17 +224,19 @@ REPEATED = (b',"provider":"P"', b',"service_tier":"f"', b',"system_fingerprint":
 MEMBERS = (b"", OWN, OWN_TOO, b',"x_other":1', *REPEATED)
 
 
-def saying(reasoning: bool, members: bytes, count: int) -> bytes:
+def events_with(reasoning: bool, members: bytes, count: int) -> bytes:
     """Return events of one part with further fields."""
     return (thought(b'"a"', after=members) if reasoning else chat(b'"a"', members)) * count
 
 
-@given(st.lists(st.builds(saying, st.booleans(), st.sampled_from(MEMBERS), st.integers(1, 3)), max_size=12), _places)
+@given(
+    st.lists(st.builds(events_with, st.booleans(), st.sampled_from(MEMBERS), st.integers(1, 3)), max_size=12), _places
+)
 @examples(300)
 def test_members_that_come_and_go_are_relayed_the_same(said: list[bytes], places: list[int]) -> None:
     stream = ROLE + b"".join(said) + END
-    both([*[each + b"\n\n" for each in stream.split(b"\n\n")], b""])
-    both([*cut(stream, places), b""])
+    compared_outcome([*[each + b"\n\n" for each in stream.split(b"\n\n")], b""])
+    compared_outcome([*cut(stream, places), b""])
 
 
 _opened = st.builds(
@@ -254,8 +256,8 @@ _legacy = st.sampled_from((b'{"name":"h","arguments":""}', b'{"arguments":"b"}')
 @examples(600)
 def test_calls_that_take_each_others_places_are_relayed_the_same(calls: list[bytes], places: list[int]) -> None:
     stream = CALLING + b"".join(calls) + END
-    both([*[each + b"\n\n" for each in stream.split(b"\n\n")], b""])
-    both([*cut(stream, places), b""])
+    compared_outcome([*[each + b"\n\n" for each in stream.split(b"\n\n")], b""])
+    compared_outcome([*cut(stream, places), b""])
 
 
 # Streams that are read in runs ----------------------------------------------------------------------------------------
@@ -298,10 +300,10 @@ SHAPES = {
 def test_all_but_the_first_events_are_read_in_runs(shape: str) -> None:
     events = SHAPES[shape]
     asked, stop = (TEXT, STOP_TEXT) if shape == "completion" else (CHAT, STOP)
-    outcome, led = both([*events, stop, DONE, b""], asked)
+    outcome, led = compared_outcome([*events, stop, DONE, b""], asked)
     assert (outcome.failure, outcome.record.chunks) == (None, 202)
     assert led >= 196
-    assert both(
+    assert compared_outcome(
         [b"".join([*events[:100], events[100][:50]]), events[100][50:] + b"".join([*events[101:], stop]), DONE, b""],
         asked,
     )[1] >= (90 if shape == "CRLF" else 190)
@@ -320,7 +322,7 @@ def test_events_that_differ_in_their_text_alone_are_relayed_without_the_decoder(
 @looped("surface", CHAT_SURFACES)
 def test_each_surface_writes_a_read_at_once(surface: Surface) -> None:
     events = SHAPES["plain"]
-    outcome, _ = both([*events[:3], b"".join(events[3:]), STOP, DONE, b""], CHAT, surface)
+    outcome, _ = compared_outcome([*events[:3], b"".join(events[3:]), STOP, DONE, b""], CHAT, surface)
     assert outcome.writes[3].count(b"data: ") == 197
 
 
@@ -333,31 +335,31 @@ def test_the_chunk_for_which_a_response_has_no_room_is_refused_as_ever(begin: by
         for room in range(200, 212):
             with patch.object(build_output, "MAX_TEXT", room):
                 events = [begin, *[one(b'"\\"b"')] * 90, *[one(last)] * 20]
-                found = both([*events, STOP, DONE, b""], CHAT, RESPONSES)[0]
+                found = compared_outcome([*events, STOP, DONE, b""], CHAT, RESPONSES)[0]
             assert found.failure is not None
 
 
 def test_a_form_that_changes_each_time_is_learned_a_few_times_only() -> None:
     events = [chat(word, b',"service_tier":"%d"' % number) for number, word in enumerate(WORDS)]
-    assert both([*events, STOP, DONE, b""])[1] == 0
+    assert compared_outcome([*events, STOP, DONE, b""])[1] == 0
 
 
 def test_an_event_too_long_to_be_kept_gives_no_form() -> None:
     events = [chat(b'"x"', b',"model":"%b"' % (b"m" * 5000))] * 10
-    assert both([*events, STOP, DONE, b""])[1] == 0
+    assert compared_outcome([*events, STOP, DONE, b""])[1] == 0
 
 
 def test_long_pieces_are_read_event_by_event() -> None:
     events = b"".join(SHAPES["plain"][:100]) * 60
     assert len(events) > 1024 * 1024 // 2
-    both([LONG, events, events, STOP, DONE, b""])
+    compared_outcome([LONG, events, events, STOP, DONE, b""])
 
 
 @looped("surface", CHAT_SURFACES)
 @looped("piece", [b'"abcd"', b'"\\"b\\\\d"', '"é\\u00e9"'.encode()])
 def test_reasoning_and_arguments_count_where_the_vendor_reports_no_usage(surface: Surface, piece: bytes) -> None:
     for events in ([ROLE, *[thought(piece)] * 50], [ROLE, OPENED, *[argued(piece)] * 50]):
-        outcome, led = both([*events, end(b'"length"'), DONE, b""], CHAT, surface)
+        outcome, led = compared_outcome([*events, end(b'"length"'), DONE, b""], CHAT, surface)
         assert led >= 40
         usage = outcome.record.usage
         assert usage is not None
@@ -367,7 +369,9 @@ def test_reasoning_and_arguments_count_where_the_vendor_reports_no_usage(surface
 @looped("surface", CHAT_SURFACES)
 def test_a_call_without_arguments_is_shown_with_an_empty_object_beside_one_read_in_runs(surface: Surface) -> None:
     pieces = [argued(b'"{"'), argued(b'"\\"x\\":\\""'), *[argued(b'"y"')] * 50, argued(b'"\\"}"')]
-    outcome, led = both([ROLE, OPENED, ALSO_OPENED, *pieces, end(b'"tool_calls"'), DONE, b""], CHAT, surface)
+    outcome, led = compared_outcome(
+        [ROLE, OPENED, ALSO_OPENED, *pieces, end(b'"tool_calls"'), DONE, b""], CHAT, surface
+    )
     assert led >= 45
     shown = b"".join(outcome.writes)
     assert shown.count(b'"{}"') >= 1

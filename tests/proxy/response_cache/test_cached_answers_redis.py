@@ -23,7 +23,7 @@ SECRET = "a-secret-of-sixteen"
 
 
 @dataclass
-class Pair:
+class GatewayPair:
     """Two gateways at one Redis, and their vendor."""
 
     mine: WholeGateway
@@ -32,7 +32,7 @@ class Pair:
 
 
 @asynccontextmanager
-async def gateways(redis: RealRedis, folder: Path, secret: str = SECRET) -> AsyncIterator[Pair]:
+async def gateways(redis: RealRedis, folder: Path, secret: str = SECRET) -> AsyncIterator[GatewayPair]:
     """Run two gateways for the duration of the block; `secret` is the second one's."""
     async with AsyncExitStack() as stack:
         vendor = await stack.enter_async_context(FakeVendor(json_answer(200, chat("kept"))))
@@ -42,7 +42,7 @@ async def gateways(redis: RealRedis, folder: Path, secret: str = SECRET) -> Asyn
             place.mkdir()
             made.append(await stack.enter_async_context(up(table(vendor, redis, own), place)))
         await until(lambda: all(each.front.dispatcher.deployments.breakers.shared == "up" for each in made))
-        yield Pair(made[0], made[1], vendor)
+        yield GatewayPair(made[0], made[1], vendor)
 
 
 def table(vendor: FakeVendor, redis: RealRedis, secret: str) -> str:

@@ -45,11 +45,11 @@ async def ask(app: WholeGateway, stream: bool, team: str = "strict") -> Answer:
     return await exchange(port_of(app.url), request("POST", "/v1/chat/completions", body, headers))
 
 
-def kept(app: WholeGateway) -> int:
+def stored_count(app: WholeGateway) -> int:
     return len(app.front.features.cache.kept)
 
 
-def refused(answer: Answer) -> bool:
+def was_refused(answer: Answer) -> bool:
     """Return whether a response was refused, before it began or in the middle of it."""
     return answer.status == 400 or not answer.whole or b'"error"' in answer.body
 
@@ -60,12 +60,12 @@ async def test_nothing_that_a_guard_refuses_is_kept_whole_or_streamed(tmp_path: 
     async with served(tmp_path, guarded(kind)) as app:
         for _ in range(2):
             answer = await ask(app, stream)
-            assert refused(answer), answer.body
+            assert was_refused(answer), answer.body
             assert answer.headers.get("x-dragoman-cache") != "hit"
-            assert kept(app) == 0
+            assert stored_count(app) == 0
         other = await ask(app, stream, "free")
         assert (other.status, other.headers["x-dragoman-cache"]) == (200, "miss")
-        assert kept(app) == 1
+        assert stored_count(app) == 1
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -73,9 +73,9 @@ async def test_nothing_that_a_guard_refuses_is_kept_whole_or_streamed(tmp_path: 
 async def test_a_kept_answer_that_a_guard_refuses_is_kept_no_more(tmp_path: Path, kind: str, stream: bool) -> None:
     async with served(tmp_path, guarded(kind)) as app:
         assert (await ask(app, stream, "free")).status == 200
-        assert kept(app) == 1
-        assert refused(await ask(app, stream))
-        assert kept(app) == 0
+        assert stored_count(app) == 1
+        assert was_refused(await ask(app, stream))
+        assert stored_count(app) == 0
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -95,7 +95,7 @@ async def test_a_guard_holds_for_what_is_not_for_the_cache(tmp_path: Path) -> No
         body: JsonObject = {"model": "mock/echo", "messages": [{"role": "user", "content": SAYS}]}
         for headers in ({}, {"x-dragoman-cache": "no-store"}):
             sent = request("POST", "/v1/chat/completions", body, {"Authorization": "Bearer strict", **headers})
-            assert refused(await exchange(port_of(app.url), sent))
+            assert was_refused(await exchange(port_of(app.url), sent))
 
 
 @pytest.mark.smoke

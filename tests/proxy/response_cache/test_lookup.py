@@ -81,11 +81,11 @@ def usual(received: Received) -> Script:
     return json_answer(200, chat(text) if "messages" in asked else completion(text))
 
 
-def told(answer: Answer) -> tuple[str | None, str | None, str | None]:
+def cache_headers(answer: Answer) -> tuple[str | None, str | None, str | None]:
     return tuple(answer.headers.get(name) for name in ("x-dragoman-cache", "age", "x-dragoman-attempts"))  # type: ignore[return-value]
 
 
-def shown(answer: Answer) -> bytes:
+def stable_body(answer: Answer) -> bytes:
     """Return the body, without the parts that differ in each response."""
     return CHANGING.sub(b"", answer.body)
 
@@ -113,10 +113,10 @@ async def test_an_equal_request_gets_the_same_bytes_but_for_id_and_time(served: 
     first = await served.ask(path)
     served.wall.seconds += 7
     again = await served.ask(path)
-    assert (first.status, told(first)) == (200, ("miss", None, "1"))
-    assert (again.status, told(again)) == (200, ("hit", "7", "0"))
+    assert (first.status, cache_headers(first)) == (200, ("miss", None, "1"))
+    assert (again.status, cache_headers(again)) == (200, ("hit", "7", "0"))
     assert again.headers["x-dragoman-deployment"] == "v/m/default"
-    assert shown(again) == shown(first)
+    assert stable_body(again) == stable_body(first)
     assert again.body != first.body
     assert served.calls == 1
 
@@ -126,7 +126,7 @@ async def test_an_equal_request_gets_the_same_bytes_but_for_id_and_time(served: 
 async def test_a_stream_is_replayed_event_by_event(served: Served, path: str) -> None:
     first = await served.ask(path, stream=True)
     again = await served.ask(path, stream=True)
-    assert (told(first)[0], told(again)) == ("miss", ("hit", "0", "0"))
+    assert (cache_headers(first)[0], cache_headers(again)) == ("miss", ("hit", "0", "0"))
     assert [CHANGING.sub(b"", each) for each in again.events()] == [CHANGING.sub(b"", each) for each in first.events()]
     assert len(again.events()) >= 3
     assert served.calls == 1
@@ -135,14 +135,14 @@ async def test_a_stream_is_replayed_event_by_event(served: Served, path: str) ->
 async def test_each_client_of_a_stream_gets_the_usage_that_it_asks_for(served: Served) -> None:
     plain = await served.ask(stream=True)
     with_usage = await served.ask(stream=True, stream_options={"include_usage": True})
-    assert told(with_usage)[0] == "hit"
+    assert cache_headers(with_usage)[0] == "hit"
     assert b'"usage":{' not in plain.body
     assert b'"usage":{"prompt_tokens"' in with_usage.body
 
 
 async def test_whole_answers_and_streams_and_surfaces_are_kept_apart(served: Served) -> None:
     for path, stream in ((PATH, False), (PATH, True), ("/v1/messages", False), ("/v5/chat/completions", False)):
-        assert told(await served.ask(path, stream=stream))[0] == "miss"
+        assert cache_headers(await served.ask(path, stream=stream))[0] == "miss"
     assert served.calls == 4
 
 
@@ -165,7 +165,7 @@ async def test_the_cache_is_for_requests_that_ask_for_it(
 ) -> None:
     for expected in (says, says and "hit"):
         answer = await served.rig.post(PATH, body(PATH, **fields), headers)
-        assert (answer.status, told(answer)[0]) == (200, expected)
+        assert (answer.status, cache_headers(answer)[0]) == (200, expected)
     assert served.calls == (1 if says else 2)
 
 
@@ -173,16 +173,16 @@ async def test_a_stored_response_is_never_an_answer_of_the_cache(served: Served)
     asked: JsonObject = {"model": "v/m", "input": "hi", "temperature": 0}
     for _ in range(2):
         answer = await served.rig.post("/v1/responses", asked)
-        assert (answer.status, told(answer)[0]) == (200, None)
+        assert (answer.status, cache_headers(answer)[0]) == (200, None)
 
 
 @pytest.mark.parametrize("header", [("x-dragoman-cache", "refresh"), ("cache-control", "no-cache")])
 async def test_a_client_renews_an_answer(served: Served, header: tuple[str, str]) -> None:
     old = await served.ask()
     new = await served.ask(headers=dict([header]))
-    assert told(new)[0] == "miss"
-    assert shown(new) != shown(old)
-    assert shown(await served.ask()) == shown(new)
+    assert cache_headers(new)[0] == "miss"
+    assert stable_body(new) != stable_body(old)
+    assert stable_body(await served.ask()) == stable_body(new)
 
 
 async def test_a_word_without_a_meaning_is_refused(served: Served) -> None:
@@ -218,17 +218,17 @@ async def test_a_team_at_its_limit_of_requests_is_refused_whatever_the_cache_has
 async def test_teams_share_answers_only_where_the_table_says_so(served: Served) -> None:
     ads = {"Authorization": "Bearer ads"}
     for model, says in (("v/m", "miss"), ("v/all", "hit")):
-        assert told(await served.ask(model=model))[0] == "miss"
-        assert told(await served.ask(model=model, headers=ads))[0] == says
+        assert cache_headers(await served.ask(model=model))[0] == "miss"
+        assert cache_headers(await served.ask(model=model, headers=ads))[0] == says
 
 
 async def test_an_answer_ends_and_a_clock_that_is_set_back_ends_it_too(served: Served) -> None:
     await served.ask()
     served.wall.seconds += 601
-    assert told(await served.ask())[0] == "miss"
+    assert cache_headers(await served.ask())[0] == "miss"
     served.wall.seconds -= 300
-    assert told(await served.ask())[0] == "miss"
-    assert told(await served.ask())[0] == "hit"
+    assert cache_headers(await served.ask())[0] == "miss"
+    assert cache_headers(await served.ask())[0] == "hit"
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -237,8 +237,8 @@ async def test_a_stale_answer_is_given_while_no_deployment_answers_and_no_longer
     served.wall.seconds += 700
     served.rig.vendor.default = json_answer(500, {"error": {"message": "down"}})
     again = await served.ask(stream=stream)
-    assert (again.status, told(again)) == (200, ("stale", "700", "1"))
-    assert shown(again) == shown(first)
+    assert (again.status, cache_headers(again)) == (200, ("stale", "700", "1"))
+    assert stable_body(again) == stable_body(first)
     served.wall.seconds += 3600
     assert (await served.ask(stream=stream)).status >= 500
     records = await served.rig.finished(3)
@@ -263,7 +263,7 @@ async def test_a_fault_of_the_request_is_told_and_no_stale_answer_given(served: 
 async def test_no_bad_and_no_large_answer_is_kept(served: Served, script: Script) -> None:
     served.rig.vendor.default = script
     for _ in range(2):
-        assert told(await served.ask(model="v/small"))[0] in ("miss", None)
+        assert cache_headers(await served.ask(model="v/small"))[0] in ("miss", None)
     assert served.calls == 2
 
 
@@ -273,7 +273,7 @@ async def test_a_stream_that_broke_is_not_kept(served: Served) -> None:
     served.rig.vendor.answer((Send(start + frames[0] + frames[1]), Rst()))
     await served.ask(stream=True)
     again = await served.ask(stream=True)
-    assert told(again)[0] == "miss"
+    assert cache_headers(again)[0] == "miss"
     assert again.body.endswith(b"[DONE]\n\n")
 
 
@@ -286,8 +286,8 @@ async def test_equal_requests_at_once_are_one_call(served: Served, stream: bool)
     gate.set()
     answers = await asyncio.gather(*asked)
     assert {each.status for each in answers} == {200}
-    assert sorted(str(told(each)[0]) for each in answers) == ["hit"] * 19 + ["miss"]
-    assert len({shown(each) for each in answers}) == 1
+    assert sorted(str(cache_headers(each)[0]) for each in answers) == ["hit"] * 19 + ["miss"]
+    assert len({stable_body(each) for each in answers}) == 1
     assert served.calls == 1
 
 
@@ -304,7 +304,7 @@ async def test_where_the_leader_s_client_leaves_a_follower_asks(served: Served, 
         await served.rig.vendor.received(2)
     gate.set()
     answers = await asyncio.gather(*asked)
-    assert sorted(str(told(each)[0]) for each in answers) == ["hit"] * 4 + ["miss"]
+    assert sorted(str(cache_headers(each)[0]) for each in answers) == ["hit"] * 4 + ["miss"]
     assert {each.status for each in answers} == {200}
     assert served.calls == 2
 
@@ -366,7 +366,7 @@ async def test_a_team_that_fills_the_cache_displaces_its_own_answers(served: Ser
     served.rig.features.cache.kept.most = 20_000
     for number in range(40):
         await served.ask(user=str(number))
-    assert told(await served.ask(headers=ads))[0] == "hit"
+    assert cache_headers(await served.ask(headers=ads))[0] == "hit"
     assert served.rig.features.cache.kept.size <= 20_000
     assert served.rig.features.cache.kept.evicted > 0
 
@@ -374,9 +374,9 @@ async def test_a_team_that_fills_the_cache_displaces_its_own_answers(served: Ser
 async def test_a_table_that_says_something_else_of_the_name_asks_anew(served: Served) -> None:
     await served.ask()
     served.rig.table(TABLE.replace("v/m: {price", "v/m: {upstream_model: other, price"))
-    assert told(await served.ask())[0] == "miss"
+    assert cache_headers(await served.ask())[0] == "miss"
     served.rig.table(TABLE + f'  more: {{keys: ["{digest_of("more")}"], models: [v/m]}}\n')
-    assert told(await served.ask())[0] == "hit"
+    assert cache_headers(await served.ask())[0] == "hit"
 
 
 async def test_dropped_fields_are_named_with_the_answer_out_of_the_cache() -> None:
@@ -385,5 +385,5 @@ async def test_dropped_fields_are_named_with_the_answer_out_of_the_cache() -> No
         made.vendor.default = usual
         answers = [await made.post(PATH, body(prompt_cache_retention="24h", reasoning_effort="low")) for _ in range(2)]
     names = [each.headers.get("x-dragoman-dropped") for each in answers]
-    assert told(answers[1])[0] == "hit"
+    assert cache_headers(answers[1])[0] == "hit"
     assert names[0] == names[1]

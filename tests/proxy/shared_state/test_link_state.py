@@ -5,7 +5,7 @@ import pytest
 from proxy.shared_state.link_state import LINES_WINDOW, MAX_LINES, LinkCondition, LinkState
 
 
-def lost() -> LinkState:
+def lost_link() -> LinkState:
     """Return the state after one response and then no response."""
     standing = LinkState()
     standing.answered(LinkCondition.UP)
@@ -49,7 +49,7 @@ def test_one_that_never_answered_is_told_once_when_it_is_lost(standing: LinkStat
 
 
 def test_a_loss_and_the_return_are_told_once_each() -> None:
-    standing = lost()
+    standing = lost_link()
     assert [standing.news(1.0), standing.news(2.0)] == [LinkCondition.ALONE, None]
     assert standing.answered(LinkCondition.UP) == 1.0
     assert [standing.news(3.0), standing.news(4.0)] == [LinkCondition.UP, None]

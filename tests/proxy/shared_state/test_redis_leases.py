@@ -49,7 +49,7 @@ async def shared(url: str) -> AsyncIterator[SharedState]:
         await asyncio.gather(running, return_exceptions=True)
 
 
-def asked(random_: random.Random) -> LeaseRequest:
+def random_request(random_: random.Random) -> LeaseRequest:
     """Generate any exchange: few keys, so that they meet, and demands whose sums are exact in any order."""
     key = random_.choice(("a", "b", "c"))
     match random_.randrange(4):
@@ -92,7 +92,7 @@ async def test_the_script_and_the_model_say_the_same(redis: RealRedis, seed: int
             steps = (0, 300, 20_000, 400_000, 2_900_000, 11_000_000, 90_000_000, -5_000_000)
             now += random_.choices(steps, (5, 20, 20, 10, 3, 1, 0.5, 0.5))[0]
             process = random_.choice(("one", "two", "three"))
-            asks = [asked(random_) for _ in range(random_.randrange(1, 5))]
+            asks = [random_request(random_) for _ in range(random_.randrange(1, 5))]
             asks = list({ask.key: ask for ask in asks}.values())
             for key in [key for key, kept in counter._keys.items() if now > kept.over]:
                 await state.command(("DEL", key))  # it ends by the clock of Redis

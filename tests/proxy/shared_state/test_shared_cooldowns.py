@@ -22,7 +22,7 @@ RATE, QUOTA, AUTH = FailureKind.RATE_LIMITED, FailureKind.QUOTA, FailureKind.AUT
 NOW = 1_000_000
 
 
-class Ear:
+class CooldownReceiver:
     """A process's received cooldowns, its time in seconds, and how often it was woken."""
 
     def __init__(self) -> None:
@@ -44,11 +44,11 @@ def reply(*entries: tuple[str, int], now: int = NOW) -> list[object]:
 
 
 @pytest.fixture
-def ear() -> Ear:
-    return Ear()
+def ear() -> CooldownReceiver:
+    return CooldownReceiver()
 
 
-def test_a_word_is_said_once_with_the_time_that_is_left(ear: Ear) -> None:
+def test_a_word_is_said_once_with_the_time_that_is_left(ear: CooldownReceiver) -> None:
     ear.hearsay.publish(A, RATE, 20.0)
     ear.now += 0.5
     assert ear.hearsay.outgoing() == {(A, RATE): 19_500}
@@ -57,7 +57,7 @@ def test_a_word_is_said_once_with_the_time_that_is_left(ear: Ear) -> None:
     assert ear.woken == 1
 
 
-def test_what_was_not_taken_is_said_again_until_it_is_over(ear: Ear) -> None:
+def test_what_was_not_taken_is_said_again_until_it_is_over(ear: CooldownReceiver) -> None:
     ear.hearsay.publish(A, RATE, 2.0)
     assert ear.hearsay.outgoing() == {(A, RATE): 2000}
     ear.now += 1.0
@@ -67,7 +67,7 @@ def test_what_was_not_taken_is_said_again_until_it_is_over(ear: Ear) -> None:
     assert ear.hearsay.outgoing() == {(B, QUOTA): 299_000}
 
 
-def test_what_is_said_while_other_words_are_on_their_way_is_not_lost(ear: Ear) -> None:
+def test_what_is_said_while_other_words_are_on_their_way_is_not_lost(ear: CooldownReceiver) -> None:
     ear.hearsay.publish(A, RATE, 2.0)
     said = ear.hearsay.outgoing()
     ear.hearsay.publish(A, RATE, 20.0)
@@ -75,7 +75,7 @@ def test_what_is_said_while_other_words_are_on_their_way_is_not_lost(ear: Ear) -
     assert ear.hearsay.outgoing() == {(A, RATE): 20_000}
 
 
-def test_a_crowd_that_is_told_the_same_says_it_once(ear: Ear) -> None:
+def test_a_crowd_that_is_told_the_same_says_it_once(ear: CooldownReceiver) -> None:
     for _ in range(100):
         ear.hearsay.publish(A, RATE, 20.0)
         ear.now += 0.001
@@ -89,13 +89,13 @@ def test_a_crowd_that_is_told_the_same_says_it_once(ear: Ear) -> None:
     assert ear.hearsay.outgoing() == {(A, RATE): 21_000}
 
 
-def test_what_was_heard_is_not_repeated(ear: Ear) -> None:
+def test_what_was_heard_is_not_repeated(ear: CooldownReceiver) -> None:
     assert ear.hears((f"{A}:rate_limited", NOW + 20_000)) == (Cooldown(A, RATE, 20.0),)
     ear.hearsay.publish(A, RATE, 20.0)
     assert ear.hearsay.outgoing() == {}
 
 
-def test_the_outbox_has_an_end(ear: Ear) -> None:
+def test_the_outbox_has_an_end(ear: CooldownReceiver) -> None:
     for number in range(1000):
         ear.hearsay.publish(f"{number:032x}", RATE, 5.0)
     assert len(ear.hearsay.outgoing()) == MAX_UNSENT
@@ -104,7 +104,7 @@ def test_the_outbox_has_an_end(ear: Ear) -> None:
     assert len(ear.hearsay.outgoing()) == MAX_UNSENT
 
 
-def test_a_word_is_new_once_and_again_when_it_ends_later(ear: Ear) -> None:
+def test_a_word_is_new_once_and_again_when_it_ends_later(ear: CooldownReceiver) -> None:
     assert ear.hears((f"{A}:auth", NOW + 60_000)) == (Cooldown(A, AUTH, 60.0),)
     assert ear.hears((f"{A}:auth", NOW + 60_000)) == ()
     assert ear.hears((f"{A}:auth", NOW + 60_001), (f"{A}:quota", NOW + 1)) == (
@@ -113,7 +113,7 @@ def test_a_word_is_new_once_and_again_when_it_ends_later(ear: Ear) -> None:
     )
 
 
-def test_the_own_word_is_no_news_and_a_longer_one_of_another_is(ear: Ear) -> None:
+def test_the_own_word_is_no_news_and_a_longer_one_of_another_is(ear: CooldownReceiver) -> None:
     for end, new in ((NOW + 20_000, ()), (NOW + 20_001, (Cooldown(A, RATE, 20.001),))):
         ear.hearsay.publish(A, RATE, 20.0)
         ear.hearsay._known.clear()
@@ -123,7 +123,7 @@ def test_the_own_word_is_no_news_and_a_longer_one_of_another_is(ear: Ear) -> Non
         assert ear.hearsay.incoming(reply((f"{A}:rate_limited", end)), said).cooldowns == new
 
 
-def test_whoever_comes_later_can_ask_what_holds(ear: Ear) -> None:
+def test_whoever_comes_later_can_ask_what_holds(ear: CooldownReceiver) -> None:
     ear.hears((f"{A}:quota", NOW + 300_000), (f"{A}:rate_limited", NOW + 1000))
     assert ear.hearsay.about(A) == (Cooldown(A, RATE, 1.0), Cooldown(A, QUOTA, 300.0))
     assert ear.hearsay.about(B) == ()
@@ -131,14 +131,14 @@ def test_whoever_comes_later_can_ask_what_holds(ear: Ear) -> None:
     assert ear.hearsay.about(A) == (Cooldown(A, QUOTA, 299.0),)
 
 
-def test_a_word_that_is_over_says_nothing_and_none_holds_for_ever(ear: Ear) -> None:
+def test_a_word_that_is_over_says_nothing_and_none_holds_for_ever(ear: CooldownReceiver) -> None:
     assert ear.hears((f"{A}:quota", NOW), (f"{B}:quota", 5)) == ()
     assert ear.hears((f"{A}:quota", 10**15 - 1)) == (Cooldown(A, QUOTA, LONGEST_COOLDOWN),)
     ear.hearsay.publish(B, RATE, 1e300)
     assert ear.hearsay.outgoing() == {(B, RATE): 3_600_000}
 
 
-def test_a_credential_that_is_fetched_is_not_called_refused(ear: Ear) -> None:
+def test_a_credential_that_is_fetched_is_not_called_refused(ear: CooldownReceiver) -> None:
     ear.hearsay.publish_unless_refused(A, AUTH, 60.0)
     ear.hearsay.publish_unless_refused(A, RATE, 5.0)
     ear.hearsay.publish(B, AUTH, 60.0)
@@ -163,9 +163,9 @@ def test_a_credential_that_is_fetched_is_not_called_refused(ear: Ear) -> None:
 )
 def test_what_no_gateway_wrote_is_left_out_and_the_rest_is_heard(entries: list[object]) -> None:
     good: list[object] = [f"{B}:quota".encode(), b"1300000"]
-    heard = Ear().hearsay.incoming([NOW, [*good, *entries]], {})
+    heard = CooldownReceiver().hearsay.incoming([NOW, [*good, *entries]], {})
     assert (heard.cooldowns, heard.foreign) == ((Cooldown(B, QUOTA, 300.0),), True)
-    assert Ear().hearsay.incoming([NOW, good], {}).foreign is False
+    assert CooldownReceiver().hearsay.incoming([NOW, good], {}).foreign is False
 
 
 @looped(
@@ -174,7 +174,7 @@ def test_what_no_gateway_wrote_is_left_out_and_the_rest_is_heard(entries: list[o
     ids=str,
 )
 def test_an_answer_that_is_no_list_of_words_is_an_error_and_changes_nothing(answer: object) -> None:
-    ear = Ear()
+    ear = CooldownReceiver()
     ear.hears((f"{A}:quota", NOW + 300_000))
     ear.hearsay.publish(B, RATE, 5.0)
     said = ear.hearsay.outgoing()
@@ -192,7 +192,7 @@ values = st.recursive(
 
 @given(values | st.tuples(st.integers(), st.lists(values)).map(list))
 def test_any_answer_is_heard_or_refused(answer: object) -> None:
-    ear = Ear()
+    ear = CooldownReceiver()
     try:
         heard = ear.hearsay.incoming(answer, {})
     except ValueError:
@@ -204,4 +204,4 @@ def test_a_word_is_written_so_that_others_can_read_it() -> None:
     for kind in (RATE, QUOTA, AUTH):
         written = encode_topic((A, kind))
         assert set(written) <= {*string.ascii_lowercase, *string.digits, "_", ":"}
-        assert Ear().hears((written, NOW + 1000)) == (Cooldown(A, kind, 1.0),)
+        assert CooldownReceiver().hears((written, NOW + 1000)) == (Cooldown(A, kind, 1.0),)

@@ -174,7 +174,7 @@ NO_PARAMS, NO_HEADERS = replace(ANYONE, extra_params=False), replace(ANYONE, ext
 NOTHING = replace(ANYONE, extra_params=False, extra_headers=False)
 
 
-def refused(team: Team, request: UnifiedRequest) -> list[str | None]:
+def refused_fields(team: Team, request: UnifiedRequest) -> list[str | None]:
     """Return the fields for which a team's request is refused."""
     with pytest.raises(GatewayError) as caught:
         permit_extras(team, request)
@@ -187,13 +187,18 @@ def test_a_team_hands_on_what_it_likes_unless_that_is_switched_off() -> None:
 
 
 def test_what_is_switched_off_is_refused_by_name_all_of_it_at_once() -> None:
-    assert refused(NO_HEADERS, EVERYTHING) == ["inference_extra_headers"]
-    assert refused(NO_PARAMS, EVERYTHING) == ["inference_extra_params", "top_b", "top_c"]
-    assert refused(NOTHING, EVERYTHING) == ["inference_extra_params", "top_b", "top_c", "inference_extra_headers"]
+    assert refused_fields(NO_HEADERS, EVERYTHING) == ["inference_extra_headers"]
+    assert refused_fields(NO_PARAMS, EVERYTHING) == ["inference_extra_params", "top_b", "top_c"]
+    assert refused_fields(NOTHING, EVERYTHING) == [
+        "inference_extra_params",
+        "top_b",
+        "top_c",
+        "inference_extra_headers",
+    ]
 
 
 def test_unknown_fields_are_no_way_around_the_switch() -> None:
-    assert refused(NO_PARAMS, replace(REQUEST, unknown={"top_b": 1})) == ["top_b"]
+    assert refused_fields(NO_PARAMS, replace(REQUEST, unknown={"top_b": 1})) == ["top_b"]
 
 
 @looped("asked", [REQUEST, replace(REQUEST, extra_params={}, extra_headers={}), replace(REQUEST, unknown={})])

@@ -18,26 +18,26 @@ from tests.proxy.teams.kit import Desk, ended
 HOSTILE = "x" * 1_000_000 + "\r\nset-cookie: a=b\0\ud800"
 
 
-def of(desk: Desk, user: str | None, name: str = "v/m") -> RequestRecord:
+def admitted_request(desk: Desk, user: str | None, name: str = "v/m") -> RequestRecord:
     """Return an admitted request of a user."""
     record = RequestRecord("r", 0.0, "openai", "/", team="t", asked=name, user=user)
     assert desk.later(record, None, name) is None
     return record
 
 
-def over(record: RequestRecord) -> None:
+def end_request(record: RequestRecord) -> None:
     """End a request that used one token of its prompt and one of its response."""
     record.attempts, record.usage = [Attempt("v/m/default", 0.0)], Usage(1, 1)
     assert record.held is not None
     record.held.end(record)
 
 
-def passed(desk: Desk, user: str | None, count: int) -> int:
+def passed_count(desk: Desk, user: str | None, count: int) -> int:
     """Return how many of `count` requests of a user pass."""
     found = 0
     for _ in range(count):
         try:
-            of(desk, user)
+            admitted_request(desk, user)
             found += 1
         except GatewayError:
             continue
@@ -66,18 +66,18 @@ def test_each_user_has_the_limit_for_itself(section: str) -> None:
     """A request reserves 110 tokens, or 210 millionths of a USD."""
     desk = Desk(f"each_user: {{{section.replace('0.0063', '0.01')}}}")
     most = 47 if "usd" in section else 30
-    assert [passed(desk, user, 60) for user in ("ann", "bob", HOSTILE)] == [most] * 3
-    assert passed(desk, None, 60) == 60
+    assert [passed_count(desk, user, 60) for user in ("ann", "bob", HOSTILE)] == [most] * 3
+    assert passed_count(desk, None, 60) == 60
     assert used(desk).keys() == {scope(user) for user in ("ann", "bob", HOSTILE)}
 
 
 def test_the_limits_of_the_team_hold_too_and_the_narrower_one_is_named() -> None:
     desk = Desk("limits: {requests_per_day: 5}\neach_user: {limits: {requests_per_day: 3}}")
-    assert [passed(desk, "ann", 4), passed(desk, "bob", 4)] == [3, 2]
+    assert [passed_count(desk, "ann", 4), passed_count(desk, "bob", 4)] == [3, 2]
     with pytest.raises(GatewayError) as of_team:
-        of(desk, "bob")
+        admitted_request(desk, "bob")
     with pytest.raises(GatewayError) as of_user:
-        of(desk, "ann")
+        admitted_request(desk, "ann")
     assert "team t" in of_team.value.facts.message
     assert scope("ann") in of_user.value.facts.message
     assert desk.used() == {"team t: requests day": 5}
@@ -99,36 +99,36 @@ def test_a_refusal_shows_a_digest_and_neither_name_nor_control_characters() -> N
 def test_a_request_without_a_user_is_refused_only_if_one_is_required() -> None:
     desk = Desk("each_user: {required: true, limits: {requests_per_day: 9}}")
     with pytest.raises(GatewayError) as raised:
-        of(desk, None)
+        admitted_request(desk, None)
     assert (raised.value.facts.status, raised.value.facts.param) == (400, "user")
-    assert passed(desk, "ann", 1) == 1
+    assert passed_count(desk, "ann", 1) == 1
     desk.use("each_user: {required: true}")
     with pytest.raises(GatewayError) as raised:
-        of(desk, None)
+        admitted_request(desk, None)
     assert raised.value.facts.message.startswith("'user' is missing ('metadata.user_id' on /v1/messages): ")
-    assert of(desk, "ann").held is None
+    assert admitted_request(desk, "ann").held is None
 
 
 def test_what_a_user_used_is_settled_in_its_scope() -> None:
     desk = Desk("each_user: {budget: {tokens: 1000, per: day}}")
-    of(desk, "bob")
-    ended(of(desk, "ann"), Usage(7, 3))
+    admitted_request(desk, "bob")
+    ended(admitted_request(desk, "ann"), Usage(7, 3))
     assert used(desk) == {scope("ann"): 10, scope("bob"): 110}
 
 
 def test_a_reload_keeps_what_users_used_and_ends_what_no_rule_holds_any_more() -> None:
     desk = Desk("each_user: {limits: {requests_per_day: 9, concurrent: 9}}")
-    record = of(desk, "ann")
-    of(desk, "bob")
+    record = admitted_request(desk, "ann")
+    admitted_request(desk, "bob")
     desk.use("each_user: {limits: {requests_per_day: 9, concurrent: 9}}", ", limits: {requests_per_day: 99}")
-    of(desk, "ann")
+    admitted_request(desk, "ann")
     desk.use("each_user: {limits: {requests_per_day: 2}}")
-    assert passed(desk, "ann", 2) == 0
-    assert passed(desk, "bob", 2) == 1
+    assert passed_count(desk, "ann", 2) == 0
+    assert passed_count(desk, "bob", 2) == 1
     desk.use("limits: {requests_per_day: 99}")
     assert used(desk) == {}
     ended(record, None)
-    assert passed(desk, "ann", 2) == 2
+    assert passed_count(desk, "ann", 2) == 2
 
 
 def test_a_day_of_a_user_begins_anew_at_midnight_also_of_another_time_zone() -> None:
@@ -138,21 +138,21 @@ def test_a_day_of_a_user_begins_anew_at_midnight_also_of_another_time_zone() -> 
 
     def two_pass() -> None:
         for _ in range(2):
-            over(of(desk, "ann"))
-        assert passed(desk, "ann", 1) == 0
+            end_request(admitted_request(desk, "ann"))
+        assert passed_count(desk, "ann", 1) == 0
 
     two_pass()
     desk.wall += 43_200
     two_pass()
     assert gone == []
     desk.limiter.use(replace(desk.table, zone=ZoneInfo("Asia/Tokyo")))
-    assert passed(desk, "ann", 1) == 0
+    assert passed_count(desk, "ann", 1) == 0
     assert gone == [scope("ann")]
     desk.wall += 15 * 3600
     two_pass()
 
 
-def wait(later: Later) -> None:
+def wait_until_admitted(later: Later) -> None:
     """Wait until a request is admitted."""
 
     async def run() -> None:
@@ -169,23 +169,23 @@ def test_millions_of_users_take_bounded_memory_and_none_is_refused_for_the_other
     desk = Desk("each_user: {limits: {requests_per_day: 2}}")
     few(desk, 100)
     for number in range(5_000):
-        over(of(desk, f"user {number}"))
+        end_request(admitted_request(desk, f"user {number}"))
     assert len(desk.limiter.users) == 100
 
 
 def test_who_used_much_is_forgotten_last_and_who_has_a_request_in_flight_never() -> None:
     desk = Desk("each_user: {limits: {requests_per_day: 10}}")
     few(desk, 2 * OLDEST_COMPARED)
-    running = [of(desk, f"running {number}") for number in range(3)]
+    running = [admitted_request(desk, f"running {number}") for number in range(3)]
     for _ in range(10):
-        over(of(desk, "heavy"))
+        end_request(admitted_request(desk, "heavy"))
     for number in range(1_000):
-        over(of(desk, f"user {number}"))
-    assert passed(desk, "heavy", 1) == 0
+        end_request(admitted_request(desk, f"user {number}"))
+    assert passed_count(desk, "heavy", 1) == 0
     assert all(used(desk)[scope(f"running {number}")] == 1 for number in range(3))
     for record in running:
-        over(record)
-    many = [of(desk, f"all {number}") for number in range(3 * OLDEST_COMPARED)]
+        end_request(record)
+    many = [admitted_request(desk, f"all {number}") for number in range(3 * OLDEST_COMPARED)]
     assert len(desk.limiter.users) >= len(many)
 
 
@@ -216,7 +216,7 @@ def test_a_user_is_waited_for_until_the_ledger_has_told_what_it_spent(monkeypatc
 
     async def run() -> None:
         ended(await first("ann"), Usage(1, 1))
-        assert passed(desk, "ann", 2) == 0
+        assert passed_count(desk, "ann", 2) == 0
         few(desk, 1)
         ended(await first("bob"), Usage(1, 1))
         assert len(desk.limiter.users) == 1
@@ -240,17 +240,17 @@ def test_a_ledger_that_is_not_read_refuses_only_if_the_operator_said_so(refuses:
     later = desk.later(record)
     assert later is not None
     if not status:
-        wait(later)
+        wait_until_admitted(later)
         return
     with pytest.raises(GatewayError) as raised:
-        wait(later)
+        wait_until_admitted(later)
     assert raised.value.facts.status == status
 
 
 def test_what_flows_needs_nothing_of_the_ledger() -> None:
     desk = Desk("each_user: {limits: {requests_per_minute: 1}}")
     desk.limiter.users.known = lambda named: False
-    assert passed(desk, "ann", 2) == 1
+    assert passed_count(desk, "ann", 2) == 1
 
 
 def test_two_teams_with_one_name_of_a_user_are_two_users() -> None:
@@ -266,9 +266,9 @@ def test_what_a_user_spent_is_not_left_to_a_ledger_of_which_nothing_was_read() -
     record = RequestRecord("r", 0.0, "openai", "/", team="t", user="ann")
     later = desk.later(record)
     assert later is not None
-    wait(later)
+    wait_until_admitted(later)
     desk.limiter.notes.mark = 1
-    over(record)
+    end_request(record)
     registry, (start, _) = desk.limiter.registry, desk.limiter.registry.periods(desk.wall)[Period.DAY]
     registry.load(Period.DAY, start, {}, 1)
     assert used(desk) == {scope("ann"): 1}
@@ -291,7 +291,7 @@ def test_users_that_went_on_unknown_are_named_until_something_is_known_of_them()
     for name in ("ann", "bob", "eve"):
         later = desk.later(RequestRecord("r", 0.0, "openai", "/", team="t", user=name))
         assert later is not None
-        wait(later)
+        wait_until_admitted(later)
     assert users.unknown(2) == [scope("ann"), scope("bob")]
     known.add(scope("ann"))
     assert users.unknown(9) == [scope("bob"), scope("eve")]

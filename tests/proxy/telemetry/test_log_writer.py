@@ -14,7 +14,7 @@ from proxy.telemetry import log_writer as writer_module
 from proxy.telemetry.log_writer import MAX_LINE, LineStream, LineWriter, unbuffered
 
 
-def untold(message: str) -> None:
+def fail_on_drop(message: str) -> None:
     """Fail: nothing may be dropped."""
     raise AssertionError(message)
 
@@ -42,7 +42,7 @@ class Gone(BytesIO):
 
 def test_lines_are_written_in_order_and_all_of_them_at_the_end() -> None:
     stream = BytesIO()
-    writer = LineWriter(stream, untold)
+    writer = LineWriter(stream, fail_on_drop)
     for number in range(1000):
         writer.write(b"%d" % number)
     writer.close()
@@ -128,13 +128,13 @@ class Hesitant(BytesIO):
 def test_a_pipe_that_does_not_wait_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer_module, "FLUSH_EVERY", 0.0)
     stream = Hesitant()
-    writer = LineWriter(stream, untold)
+    writer = LineWriter(stream, fail_on_drop)
     writer.write(b"line")
     writer.close()
     assert (stream.getvalue(), writer.dropped) == (b"line\n", 0)
 
 
-class Pieces(BytesIO):
+class RecordedWrites(BytesIO):
     """A file that stores each write separately."""
 
     def __init__(self) -> None:
@@ -148,8 +148,8 @@ class Pieces(BytesIO):
 
 
 def test_lines_are_written_in_pieces_that_a_pipe_takes_whole() -> None:
-    stream = Pieces()
-    writer = LineWriter(stream, untold)
+    stream = RecordedWrites()
+    writer = LineWriter(stream, fail_on_drop)
     for size in (100, 4000, 4095, 1, 2000, 2000, 2000):
         writer.write(b"x" * size)
     writer.close()
@@ -168,7 +168,7 @@ def test_a_standard_stream_is_written_below_its_buffers(capfdbinary: pytest.Capt
 
 
 def test_without_a_stream_lines_go_nowhere() -> None:
-    writer = LineWriter(unbuffered(None), untold)
+    writer = LineWriter(unbuffered(None), fail_on_drop)
     writer.write(b"line")
     writer.close()
     assert writer.dropped == 0
@@ -176,7 +176,7 @@ def test_without_a_stream_lines_go_nowhere() -> None:
 
 def test_a_line_too_long_is_cut_and_still_json() -> None:
     stream = BytesIO()
-    writer = LineWriter(stream, untold)
+    writer = LineWriter(stream, fail_on_drop)
     writer.write(b'{"a":"' + "ü".encode() * MAX_LINE + b'"}')
     writer.close()
     line = orjson.loads(stream.getvalue())
@@ -187,7 +187,7 @@ def test_a_line_too_long_is_cut_and_still_json() -> None:
 
 def test_text_is_written_as_lines_whatever_its_characters() -> None:
     sink = BytesIO()
-    writer = LineWriter(sink, untold)
+    writer = LineWriter(sink, fail_on_drop)
     stream = LineStream(writer)
     for text in ("one\n", "t\u00fc\udcff\n", "a\nb\n"):
         stream.write(text)

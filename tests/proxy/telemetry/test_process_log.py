@@ -46,7 +46,7 @@ def test_messages_of_the_process_are_json_and_a_traceback_stays_in_its_line(odd:
     assert "inside" not in line["traceback"].replace('LookupError("inside")', "")
 
 
-def raised() -> BaseException:
+def chained_group() -> BaseException:
     """Return an exception group caused by a chain of two failures, whose texts contain `canary`."""
     name = "canary"
     try:
@@ -63,7 +63,7 @@ def raised() -> BaseException:
 
 
 def test_an_exception_is_told_by_frames_and_classes_and_never_by_its_text() -> None:
-    told = trace(raised())
+    told = trace(chained_group())
     assert "canary" not in told.replace('name = "canary"', "")
     lines = told.splitlines()
     assert lines[0] == "Traceback (most recent call last):"
@@ -82,7 +82,7 @@ def test_an_exception_that_is_its_own_cause_is_told_once() -> None:
 @pytest.mark.parametrize("form", ["json", "text"])
 def test_no_line_quotes_an_exception(form: str, finish: Callable[[], None], capsys: pytest.CaptureFixture[str]) -> None:
     log = set_up(form)
-    error = raised()
+    error = chained_group()
     log.error("failed", exc_info=error)
     logging.getLogger("asyncio").error("Task was lost\nfuture: %r", error)
     logging.getLogger("aiohttp.server").error("Unhandled", exc_info=error)

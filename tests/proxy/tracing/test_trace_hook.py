@@ -32,7 +32,7 @@ def hooks_of(share: float, *, content: bool = False) -> Hooks:
     return made["search", "openai"]
 
 
-def passed(hooks: Hooks, parent: str | None = None, *, aside: bool = False) -> RequestRecord:
+def finished_record(hooks: Hooks, parent: str | None = None, *, aside: bool = False) -> RequestRecord:
     """Return a request's record after a non-streaming response."""
     record = RequestRecord("r1", 0.0, "openai", "/v1/completions", aside=aside)
     headers = CIMultiDictProxy(CIMultiDict({} if parent is None else {"traceparent": parent}))
@@ -46,7 +46,7 @@ def passed(hooks: Hooks, parent: str | None = None, *, aside: bool = False) -> R
 
 
 def test_a_sampled_request_has_its_trace_in_its_head_and_its_parameters_in_its_span() -> None:
-    record = passed(hooks_of(1.0))
+    record = finished_record(hooks_of(1.0))
     assert record.sampled is not None
     assert record.hook_lines == f"traceresponse: {record.sampled.text}\r\n"
     assert record.sampled.notes.params == {"gen_ai.request.max_tokens": 7}
@@ -55,19 +55,19 @@ def test_a_sampled_request_has_its_trace_in_its_head_and_its_parameters_in_its_s
 
 
 def test_a_request_that_is_not_sampled_has_a_trace_alone() -> None:
-    record = passed(hooks_of(0.0, content=True))
+    record = finished_record(hooks_of(0.0, content=True))
     assert record.trace is not None
     assert (record.sampled, record.hook_lines) == (None, "")
 
 
 def test_a_request_joins_the_trace_of_its_caller() -> None:
-    record = passed(hooks_of(0.0), CALLER)
+    record = finished_record(hooks_of(0.0), CALLER)
     assert record.sampled is not None
     assert record.sampled.hex_id == f"{0xABC:032x}"
 
 
 def test_texts_are_noted_if_the_configuration_allows_them() -> None:
-    notes = passed(hooks_of(1.0, content=True)).sampled
+    notes = finished_record(hooks_of(1.0, content=True)).sampled
     assert notes is not None
     assert "canary" in notes.notes.prompt
     assert "canary" in notes.notes.answer
@@ -75,7 +75,7 @@ def test_texts_are_noted_if_the_configuration_allows_them() -> None:
 
 @looped("aside", [False, True])
 def test_the_prompt_is_noted_of_requests_that_generate(aside: bool) -> None:
-    sampled = passed(hooks_of(1.0, content=True), aside=aside).sampled
+    sampled = finished_record(hooks_of(1.0, content=True), aside=aside).sampled
     assert sampled is not None
     assert bool(sampled.notes.prompt) is not aside
 

@@ -20,7 +20,7 @@ def guard(metrics: Metrics) -> OneGuard:
     return ObserverGuard(metrics.observer_failed).of("tracing", "req-1")
 
 
-class Pieces:
+class TwoChunks:
     """A stream of two chunks."""
 
     over = False
@@ -74,13 +74,13 @@ def test_texts_are_noted_where_the_table_allows_them() -> None:
 
 
 def test_a_stream_whose_texts_are_not_wanted_is_left_as_it_is() -> None:
-    stream = Pieces()
+    stream = TwoChunks()
     assert noted_stream(SpanNotes(), stream, guard(Metrics())) is stream  # type: ignore[arg-type, comparison-overlap]
 
 
 async def test_a_stream_is_passed_on_unchanged_and_its_texts_noted() -> None:
     kept, events = SpanNotes(keeps_content=True), (Chunk(0, "can"), Chunk(0, "ary", "stop"), Usage(1, 2))
-    pieces = Pieces(*events)
+    pieces = TwoChunks(*events)
     stream = noted_stream(kept, pieces, guard(Metrics()))  # type: ignore[arg-type]
     assert (*stream.first(),) == events[:1]
     await stream.wait()
@@ -94,7 +94,7 @@ async def test_a_stream_is_passed_on_unchanged_and_its_texts_noted() -> None:
 @looped("broken", ["add", "json"])
 def test_after_a_fault_a_stream_is_passed_on_and_its_texts_are_noted_no_more(broken: str) -> None:
     kept, events, metrics = SpanNotes(keeps_content=True), (Chunk(0, "can"), Chunk(0, "ary", "stop")), Metrics()
-    stream = noted_stream(kept, Pieces(*events), guard(metrics))  # type: ignore[arg-type]
+    stream = noted_stream(kept, TwoChunks(*events), guard(metrics))  # type: ignore[arg-type]
     with patch.object(GatheredTexts, broken, side_effect=TypeError):
         assert (*stream.first(), *stream.take()) == events
     assert b'observer_failures_total{observer="tracing"} 1.0' in metrics.render()

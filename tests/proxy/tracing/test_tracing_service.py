@@ -32,7 +32,7 @@ class Gateway:
 
 
 @dataclass
-class Kept:
+class StoringExporter:
     """An exporter that stores the requests it gets."""
 
     metrics: GenAiMetrics | None
@@ -61,16 +61,16 @@ class Kept:
 class Rig:
     gateway: Gateway
     service: TracingService
-    made: list[Kept]
+    made: list[StoringExporter]
 
 
 @pytest.fixture
 async def rig(monkeypatch: pytest.MonkeyPatch) -> Rig:
     monkeypatch.setattr(export_queue, "EXPORT_EVERY", 0.005)
-    made: list[Kept] = []
+    made: list[StoringExporter] = []
 
     def make(settings: TracingSection, called: CalledDeployments, metrics: GenAiMetrics | None) -> Exporter:
-        made.append(Kept(metrics))
+        made.append(StoringExporter(metrics))
         return made[-1]
 
     gateway = Gateway()

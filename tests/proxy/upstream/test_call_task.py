@@ -85,7 +85,9 @@ def _calls(count: int) -> TaskCalls[str]:
     return TaskCalls(TARGET, tuple(calls), decode, join, 2**30)
 
 
-def _ask(vendor: _Vendor, count: int, total: float = 100.0, answer: float | None = None) -> tuple[str, float, float]:
+def _timed_call(
+    vendor: _Vendor, count: int, total: float = 100.0, answer: float | None = None
+) -> tuple[str, float, float]:
     """Return the response, its duration, and the time spent waiting."""
 
     async def asked() -> tuple[str, float, float]:
@@ -102,20 +104,20 @@ def _ask(vendor: _Vendor, count: int, total: float = 100.0, answer: float | None
 
 def test_the_answers_are_joined_in_the_order_of_the_calls() -> None:
     vendor = _Vendor(lambda body: _Answering(3.0 - int(body), [b"x"]))
-    found, seconds, waited = _ask(vendor, 3)
+    found, seconds, waited = _timed_call(vendor, 3)
     assert found == "0=x 1=x 2=x"
     assert seconds == waited == 6.0  # a chunk and the end of the body, three seconds each
 
 
 def test_so_many_run_at_once_and_no_more() -> None:
     vendor = _Vendor(lambda body: _Answering(1.0, [b"x"]))
-    assert _ask(vendor, 2 * MAX_CONCURRENT_CALLS)[1] == 4.0
+    assert _timed_call(vendor, 2 * MAX_CONCURRENT_CALLS)[1] == 4.0
 
 
 def test_the_first_failure_ends_all() -> None:
     vendor = _Vendor(lambda body: _Answering(1.0 if body == b"1" else 50.0, [b"bad"]))
     with pytest.raises(UpstreamError) as caught:
-        _ask(vendor, 3)
+        _timed_call(vendor, 3)
     assert caught.value.failure.status == 200
 
 
@@ -161,7 +163,7 @@ def test_another_target_and_answers_that_do_not_fit_together_make_all_calls_agai
 def test_one_deadline_holds_for_all() -> None:
     vendor = _Vendor(lambda body: _Answering(30.0, [b"x"]))
     with pytest.raises(DeadlinePassed) as caught:
-        _ask(vendor, 3, total=20.0)
+        _timed_call(vendor, 3, total=20.0)
     assert caught.value.phase is Phase.TOTAL
 
 
@@ -169,7 +171,7 @@ def test_one_deadline_holds_for_all() -> None:
 def test_each_call_must_begin_to_be_answered_in_time(count: int) -> None:
     vendor = _Vendor(lambda body: _Answering(30.0, [b"x"]))
     with pytest.raises(DeadlinePassed) as caught:
-        _ask(vendor, count, answer=5.0)
+        _timed_call(vendor, count, answer=5.0)
     assert caught.value.phase is Phase.ANSWER
 
 
@@ -180,17 +182,17 @@ def test_a_connection_that_was_closed_while_idle_costs_one_more_call() -> None:
         return _Answering(0.0, [b"x"])
 
     vendor = _Vendor(answer)
-    assert _ask(vendor, 1)[0] == "0=x"
+    assert _timed_call(vendor, 1)[0] == "0=x"
     assert vendor.repeats == [(), (RepeatCause.STALE_CONNECTION,)]
 
 
 def test_a_web_page_and_a_body_without_end_are_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UpstreamError, match="web page"):
-        _ask(_Vendor(lambda body: _Answering(0.0, [b"<html>"])), 1)
+        _timed_call(_Vendor(lambda body: _Answering(0.0, [b"<html>"])), 1)
     monkeypatch.setattr(call_task, "MOST_BYTES", 10)
     made = _Answering(0.0, [b"12345678", b"90123", b"x"])
     with pytest.raises(UpstreamError, match="larger than 10"):
-        _ask(_Vendor(lambda body: made), 1)
+        _timed_call(_Vendor(lambda body: made), 1)
     assert made.released
     assert made.pieces == [b"x"]
 
@@ -210,4 +212,4 @@ def test_an_answer_larger_than_was_asked_for_is_not_read_to_its_end(count: int) 
 
 def test_a_long_answer_is_decoded_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(call_task, "LONG", 2)
-    assert _ask(_Vendor(lambda body: _Answering(0.0, [b"long enough"])), 1)[0] == "0=long enough"
+    assert _timed_call(_Vendor(lambda body: _Answering(0.0, [b"long enough"])), 1)[0] == "0=long enough"

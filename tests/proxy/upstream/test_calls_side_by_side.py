@@ -33,7 +33,7 @@ def named(body: JsonObject) -> str:
     return f"{body['prompt']}{body.get('seed', '')}"
 
 
-def counted(text: str, prompt: int, generated: int, fingerprint: str = "fp") -> JsonObject:
+def counted_completion(text: str, prompt: int, generated: int, fingerprint: str = "fp") -> JsonObject:
     """Return a non-streaming response with that usage."""
     usage: JsonObject = {"prompt_tokens": prompt, "completion_tokens": generated, "total_tokens": prompt + generated}
     return {**completion(text), "usage": usage, "system_fingerprint": fingerprint}
@@ -44,7 +44,7 @@ def counted(text: str, prompt: int, generated: int, fingerprint: str = "fp") -> 
 
 def test_the_worked_example_of_two_prompts_with_two_candidates() -> None:
     usages = {"A1": (3, 5), "A2": (3, 4), "B1": (2, 7), "B2": (2, 1)}
-    vendor = Vendor(lambda body: whole(counted(named(body), *usages[named(body)]), 3.0))
+    vendor = Vendor(lambda body: whole(counted_completion(named(body), *usages[named(body)]), 3.0))
     exchange = Exchange(vendor)
     answer = exchange.whole(ask(TextPrompt(("A", "B")), {"n": 2, "seed": 1}))
     assert [(choice.index, choice.text) for choice in answer.choices] == [(0, "A1"), (1, "A2"), (2, "B1"), (3, "B2")]
@@ -62,7 +62,7 @@ def test_the_order_of_choices_is_not_that_of_the_answers() -> None:
 
 @pytest.mark.parametrize(("second", "expected"), [("fp", "fp"), ("other", None)])
 def test_a_fingerprint_is_told_where_all_agree(second: str, expected: str | None) -> None:
-    vendor = Vendor(lambda body: whole(counted("x", 1, 1, "fp" if body["prompt"] == "A" else second)))
+    vendor = Vendor(lambda body: whole(counted_completion("x", 1, 1, "fp" if body["prompt"] == "A" else second)))
     assert Exchange(vendor).whole(ask(TextPrompt(("A", "B")))).system_fingerprint == expected
 
 
@@ -151,7 +151,7 @@ def test_the_likeliest_candidate_is_the_answer_and_all_are_counted() -> None:
 
     def scored(body: JsonObject) -> Body:
         logprobs = means[named(body)]
-        answer = counted(named(body), 4, len(logprobs))
+        answer = counted_completion(named(body), 4, len(logprobs))
         tokens: list[JsonValue] = [{"token": "t", "logprob": value, "bytes": [116]} for value in logprobs]
         choice: JsonObject = {"index": 0, "text": named(body), "finish_reason": "stop", "logprobs": {"content": tokens}}
         answer["choices"] = [choice]

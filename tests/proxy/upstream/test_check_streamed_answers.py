@@ -29,7 +29,7 @@ class Failing(InlineChecks):
         raise self._error
 
 
-class Pieces:
+class ChunkedStream:
     """A stream that arrives in chunks; an error among the events breaks it there. See
     proxy.upstream.vendor_stream.Stream."""
 
@@ -62,7 +62,7 @@ class Pieces:
         """Do nothing."""
 
 
-def held(stream: Pieces, checks: InlineChecks | None = None, echo: tuple[str, ...] = ()) -> HeldStream:
+def held(stream: ChunkedStream, checks: InlineChecks | None = None, echo: tuple[str, ...] = ()) -> HeldStream:
     return HeldStream(
         stream,
         Constraint(checks or InlineChecks(), PostProcessing(check=AB), "team"),
@@ -87,12 +87,14 @@ async def read(stream: HeldStream) -> tuple[list[StreamEvent], Failure | None]:
 
 def test_a_text_that_keeps_to_its_constraint_passes_in_any_pieces() -> None:
     chunks: list[StreamEvent] = [Chunk(text="a"), Chunk(text="b"), Chunk(finish_reason="stop"), USAGE]
-    assert run(read(held(Pieces([*chunks])))) == (chunks, None)
-    assert run(read(held(Pieces(*[[chunk] for chunk in chunks])))) == (chunks, None)
+    assert run(read(held(ChunkedStream([*chunks])))) == (chunks, None)
+    assert run(read(held(ChunkedStream(*[[chunk] for chunk in chunks])))) == (chunks, None)
 
 
 def test_a_choice_that_breaks_it_never_ends() -> None:
-    events, failure = run(read(held(Pieces([Chunk(text="a")], [Chunk(text="c"), Chunk(finish_reason="stop"), USAGE]))))
+    events, failure = run(
+        read(held(ChunkedStream([Chunk(text="a")], [Chunk(text="c"), Chunk(finish_reason="stop"), USAGE])))
+    )
     assert events == [Chunk(text="a"), Chunk(text="c"), USAGE]  # which is billed anyway
     assert failure == Failure(
         FailureKind.NONCONFORMING, "The upstream's answer breaks 'guided_choice': it is none of the choices."
@@ -101,18 +103,18 @@ def test_a_choice_that_breaks_it_never_ends() -> None:
 
 def test_what_came_before_a_break_of_the_upstream_s_own_is_given_out_first() -> None:
     broken = UpstreamError(Failure(FailureKind.TRUNCATED, "gone"))
-    events, failure = run(read(held(Pieces([Chunk(text="a")], [Chunk(text="b"), broken]))))
+    events, failure = run(read(held(ChunkedStream([Chunk(text="a")], [Chunk(text="b"), broken]))))
     assert (events, failure) == ([Chunk(text="a"), Chunk(text="b")], broken.failure)
 
 
 def test_the_prompt_is_no_part_of_what_is_held() -> None:
-    events, failure = run(read(held(Pieces([Chunk(text="ab", finish_reason="stop")]), echo=("Q:",))))
+    events, failure = run(read(held(ChunkedStream([Chunk(text="ab", finish_reason="stop")]), echo=("Q:",))))
     assert (events, failure) == ([Chunk(text="Q:ab", finish_reason="stop")], None)
 
 
 def test_the_owner_is_told_to_the_checks() -> None:
     checks = InlineChecks()
-    run(read(held(Pieces([Chunk(text="ab", finish_reason="stop")]), checks)))
+    run(read(held(ChunkedStream([Chunk(text="ab", finish_reason="stop")]), checks)))
     assert checks.owners == ["team"]
 
 
@@ -132,7 +134,7 @@ def test_the_owner_is_told_to_the_checks() -> None:
     ],
 )
 def test_a_check_that_cannot_be_made_is_no_deployment_s_fault(error: Exception, kind: FailureKind, words: str) -> None:
-    events, failure = run(read(held(Pieces([Chunk(text="ab", finish_reason="stop")]), Failing(error))))
+    events, failure = run(read(held(ChunkedStream([Chunk(text="ab", finish_reason="stop")]), Failing(error))))
     assert events == []
     assert failure is not None
     assert failure.kind is kind
@@ -159,7 +161,7 @@ CALLS = PostProcessing(call_checks={"f": INTEGER})
 
 
 async def read_held(finishing: PostProcessing, *chunks: Chunk) -> tuple[list[StreamEvent], Failure | None]:
-    stream = Pieces([], list(chunks))
+    stream = ChunkedStream([], list(chunks))
     return await read(HeldStream(stream, Constraint(InlineChecks(), finishing, "team"), PostProcessor(finishing)))
 
 

@@ -67,7 +67,7 @@ def ended(decoder: StreamDecoder) -> Iterator[StreamEvent]:
     yield from decoder.finish()
 
 
-def led(sent: UpstreamRequest, data: bytes, places: Sequence[int] = ()) -> int:
+def compared_runs(sent: UpstreamRequest, data: bytes, places: Sequence[int] = ()) -> int:
     """Read a stream cut at these places with and without runs, which must give the same; return how many texts were
     in runs."""
     ends = sorted({place % len(data) for place in places} - {0}) if data else []
@@ -100,18 +100,18 @@ def test_texts_are_read_in_runs(profile: str) -> None:
     data = longer(
         profile, fixture(FOLDERS[profile], "streams", "text.sse"), [b'"a"', b'"\\u00e9"', '"天"'.encode()] * 20
     )
-    assert led(SENT[profile], data) >= 55
-    assert led(SENT[profile], data, range(0, len(data), 1000)) >= 40
+    assert compared_runs(SENT[profile], data) >= 55
+    assert compared_runs(SENT[profile], data, range(0, len(data), 1000)) >= 40
 
 
 @looped(("profile", "data"), FIXTURES)
 @settings(max_examples=by_day(5, 15))
 @given(CUT)
 def test_every_recorded_stream_means_the_same(profile: str, data: bytes, places: list[int]) -> None:
-    led(SENT[profile], data, places)
+    compared_runs(SENT[profile], data, places)
     said = [b'"a"', b'" b"', b'"\\n"', b'""', b'"c"']
-    led(SENT[profile], longer(profile, data, said), places)
-    led(SENT[profile], longer(profile, data, said).replace(b"\n", b"\r\n"), places)
+    compared_runs(SENT[profile], longer(profile, data, said), places)
+    compared_runs(SENT[profile], longer(profile, data, said).replace(b"\n", b"\r\n"), places)
 
 
 LITERALS = st.sampled_from(
@@ -150,7 +150,7 @@ def test_every_damaged_stream_means_the_same(
     for place, noise in damages:
         at = place % (len(data) + 1)
         data = data[:at] + noise + data[at + 1 :]
-    led(SENT[profile], data, places)
+    compared_runs(SENT[profile], data, places)
 
 
 CHANGES = {
@@ -187,7 +187,7 @@ def test_events_that_differ_in_more_than_their_text_mean_the_same(
         events.append(event)
     data = fixture(FOLDERS[profile], "streams", "citations.sse" if profile == "cohere" else "cited.sse")
     first, middle, rest = data.partition(b"\n\n")
-    led(SENT[profile], first + middle + BEGUN[profile] + b"".join(events) + rest, places)
+    compared_runs(SENT[profile], first + middle + BEGUN[profile] + b"".join(events) + rest, places)
 
 
 @looped("profile", FOLDERS)
@@ -195,21 +195,25 @@ def test_a_choice_that_is_unwrapped_makes_no_run(profile: str) -> None:
     sent = sent_for(chat_request(), target_of(profile))
     object.__setattr__(sent, "unwrap_choice", True)
     data = longer(profile, fixture(FOLDERS[profile], "streams", "text.sse"), [b'"a"'] * 9)
-    assert led(sent, data) == 0
+    assert compared_runs(sent, data) == 0
 
 
 def test_an_error_of_googles_front_end_is_found_after_a_run() -> None:
     begun = BEGUN["vertex_anthropic"] + text_event("vertex_anthropic", b'"a"') * 3
     error = b'{"error":{"code":503,"status":"UNAVAILABLE","message":"gone"}}\n'
     cut = len(begun) * 2 // 3 + 10
-    assert led(SENT["vertex_anthropic"], begun + error, [cut, len(begun)]) >= 2
+    assert compared_runs(SENT["vertex_anthropic"], begun + error, [cut, len(begun)]) >= 2
 
 
 def test_what_follows_half_an_error_of_googles_is_of_the_error() -> None:
     begun = BEGUN["vertex_anthropic"] + text_event("vertex_anthropic", b'"a"') * 3
     error = b'{"error":{"code":503,\n\n'
     places = [len(begun), len(begun) + len(error)]
-    assert led(SENT["vertex_anthropic"], begun + error + begun, places) == led(SENT["vertex_anthropic"], begun) > 0
+    assert (
+        compared_runs(SENT["vertex_anthropic"], begun + error + begun, places)
+        == compared_runs(SENT["vertex_anthropic"], begun)
+        > 0
+    )
 
 
 @looped("profile", FOLDERS)
@@ -260,7 +264,7 @@ _PARTS = st.tuples(st.integers(0, 9), st.integers(0, 2), LITERALS).map(_call_eve
 @given(st.lists(_PARTS, max_size=12), CUT)
 def test_calls_mean_the_same(profile: str, parts: list[bytes], places: list[int]) -> None:
     first, middle, rest = fixture("anthropic", "streams", "tools.sse").partition(b"\n\n")
-    led(SENT[profile], first + middle + called(0) + argued(0, b'"{"') * 2 + b"".join(parts) + rest, places)
+    compared_runs(SENT[profile], first + middle + called(0) + argued(0, b'"{"') * 2 + b"".join(parts) + rest, places)
 
 
 @pytest.mark.parametrize("profile", ["anthropic", "vertex_anthropic"])
@@ -268,7 +272,7 @@ def test_arguments_are_read_in_runs_of_each_call(profile: str) -> None:
     first, middle, _ = fixture("anthropic", "streams", "tools.sse").partition(b"\n\n")
     calls = [called(index) + argued(index, b'"\\"a"') * 20 + block(b"stop", index, b"") for index in range(5)]
     places = [len(first + middle), *itertools.accumulate(map(len, calls), initial=len(first + middle))]
-    assert led(SENT[profile], first + middle + b"".join(calls), places) == 100
+    assert compared_runs(SENT[profile], first + middle + b"".join(calls), places) == 100
 
 
 def test_arguments_of_a_custom_tool_make_no_run() -> None:
@@ -277,4 +281,4 @@ def test_arguments_of_a_custom_tool_make_no_run() -> None:
     assert sent.custom_tools
     first, middle, _ = fixture("anthropic", "streams", "tools.sse").partition(b"\n\n")
     data = first + middle + called(0) + argued(0, b'"{\\"input\\":\\"a"') + argued(0, b'"b"') * 9
-    assert led(sent, data) == 0
+    assert compared_runs(sent, data) == 0

@@ -74,7 +74,7 @@ def planned() -> PlannedCall:
     return prepared_for(ASKED, TABLE.models["v/m"].targets[0], ANYONE).calls[0]
 
 
-async def read(response: Response) -> tuple[bool, Completion]:
+async def read_response(response: Response) -> tuple[bool, Completion]:
     """Return whether a response was read at once, and the response."""
     record = RequestRecord("id", 0.0, "openai", "/")
     with Deadlines(60.0) as deadlines:
@@ -83,16 +83,16 @@ async def read(response: Response) -> tuple[bool, Completion]:
 
 
 async def test_an_answer_is_the_same_whether_it_has_come_or_comes() -> None:
-    whole = await read(Response([ANSWER]))
+    whole = await read_response(Response([ANSWER]))
     assert whole[0]
     assert whole[1].choices[0].text == "hello"
-    assert await read(Response([ANSWER[:9], ANSWER[9:]], arrived=False)) == (False, whole[1])
-    assert await read(Response([ANSWER], status=201)) == (False, whole[1])
+    assert await read_response(Response([ANSWER[:9], ANSWER[9:]], arrived=False)) == (False, whole[1])
+    assert await read_response(Response([ANSWER], status=201)) == (False, whole[1])
 
 
 async def test_a_long_answer_is_decoded_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LONG", len(ANSWER) - 1)
-    found = await read(Response([ANSWER]))
+    found = await read_response(Response([ANSWER]))
     assert not found[0]
     assert found[1].choices[0].text == "hello"
 
@@ -110,7 +110,7 @@ async def test_a_long_answer_is_decoded_in_a_thread(monkeypatch: pytest.MonkeyPa
 )
 async def test_what_is_no_answer_fails_either_way(status: int, body: bytes, kind: FailureKind, arrived: bool) -> None:
     with pytest.raises(UpstreamError) as caught:
-        await read(Response([body], arrived, status))
+        await read_response(Response([body], arrived, status))
     assert caught.value.failure.kind is kind
 
 

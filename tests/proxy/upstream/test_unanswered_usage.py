@@ -21,7 +21,7 @@ def failed(kind: FailureKind, status: int | None = None, **facts: object) -> Ups
     return UpstreamError(Failure(kind, "m", status=status, **facts))  # type: ignore[arg-type]
 
 
-def counted() -> UpstreamError:
+def counted_failure() -> UpstreamError:
     """Return a failure of a call whose usage was reported."""
     error = failed(FailureKind.MALFORMED, 200)
     error.counted = True
@@ -36,7 +36,7 @@ def counted() -> UpstreamError:
         (DeadlinePassed(Phase.TOTAL, 1.0), True),
         (failed(FailureKind.TIMEOUT), True),
         (failed(FailureKind.MALFORMED, 200), True),
-        (counted(), False),
+        (counted_failure(), False),
         (failed(FailureKind.TIMEOUT, unsent=True), False),
         (failed(FailureKind.TIMEOUT, 504), False),
         (failed(FailureKind.MALFORMED, 200, evidence="<html>"), False),

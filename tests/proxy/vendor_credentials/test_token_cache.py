@@ -28,7 +28,7 @@ HOUR = 3600.0
 Scene = Callable[[CachedToken], Awaitable[None]]
 
 
-def played(scene: Scene, *outcomes: Outcome, takes: float = 1.0) -> list[float]:
+def fetch_times(scene: Scene, *outcomes: Outcome, takes: float = 1.0) -> list[float]:
     """Run a scene with fetches of these outcomes; return when they began."""
     fetches = Fetches(list(outcomes), takes)
 
@@ -47,7 +47,7 @@ def fetches_at(begun: list[float], *outcomes: Outcome, takes: float = 1.0) -> Ca
 
     def decorate(scene: Scene) -> Callable[[], None]:
         def test() -> None:
-            assert played(scene, *outcomes, takes=takes) == begun
+            assert fetch_times(scene, *outcomes, takes=takes) == begun
 
         return named_after(scene, test)
 
@@ -117,7 +117,7 @@ def test_the_last_tokens_are_remembered_for_those_who_must_not_repeat_them() -> 
         told = [secret.get_secret_value() for secret in held.secrets()]
         assert told == [f"{SECRET}-{number}" for number in range(3, REMEMBERED + 3)]
 
-    played(scene, HOUR)
+    fetch_times(scene, HOUR)
 
 
 @fetches_at([0], HOUR)
@@ -155,7 +155,7 @@ def test_fetches_that_go_on_failing_are_further_and_further_apart_and_calls_betw
             assert await failure(held) is FailureKind.AUTH
             await asyncio.sleep(0.25)
 
-    begun = played(scene, "no", takes=0.0)
+    begun = fetch_times(scene, "no", takes=0.0)
     assert begun == [0, 0.25, 1.25, 3.25, 7.25, 15.25, 31.25, 63.25]
 
 
@@ -179,7 +179,7 @@ def test_a_renewal_that_fails_leaves_the_old_token_in_use_to_its_end() -> None:
         await until(HOUR + 1)
         assert await failure(held) is FailureKind.AUTH
 
-    begun = played(scene, HOUR, "no")
+    begun = fetch_times(scene, HOUR, "no")
     assert begun[:8] == [0, 3301, 3311, 3321, 3331, 3341, 3351, 3371]
     assert len(begun) < 15
 
@@ -214,7 +214,7 @@ def test_a_token_that_has_expired_when_it_comes_is_none(lifetime: float) -> None
     async def scene(held: CachedToken) -> None:
         assert await failure(held) is FailureKind.AUTH
 
-    assert played(scene, lifetime) == [0]
+    assert fetch_times(scene, lifetime) == [0]
 
 
 def test_the_log_says_what_failed_and_the_token_is_nowhere(caplog: pytest.LogCaptureFixture) -> None:
@@ -226,7 +226,7 @@ def test_the_log_says_what_failed_and_the_token_is_nowhere(caplog: pytest.LogCap
         assert SECRET not in repr(held) + repr(vars(held))
 
     with caplog.at_level(logging.DEBUG):
-        played(scene, "the endpoint answered 500", None, -1.0, HOUR)
+        fetch_times(scene, "the endpoint answered 500", None, -1.0, HOUR)
     assert [record.getMessage() for record in caplog.records if record.name == "dragoman"] == [
         "no test credentials of v/m: the endpoint answered 500",
         "no test credentials of v/m: no response within 15 s",

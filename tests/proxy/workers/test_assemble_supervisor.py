@@ -40,7 +40,7 @@ async def pids(gateway: RunningGateway) -> list[int]:
 
 
 @asynccontextmanager
-async def up(table: str, folder: Path) -> AsyncIterator[RunningGateway]:
+async def running_workers(table: str, folder: Path) -> AsyncIterator[RunningGateway]:
     """Run a gateway until all of its workers accept requests; it is ready as soon as one does."""
     async with running_gateway(table, folder) as gateway:
         await gateway.serving(2)
@@ -49,7 +49,7 @@ async def up(table: str, folder: Path) -> AsyncIterator[RunningGateway]:
 
 @pytest.mark.smoke
 async def test_every_worker_serves_and_one_scrape_counts_them_all(tmp_path: Path) -> None:
-    async with up(TABLE, tmp_path) as gateway:
+    async with running_workers(TABLE, tmp_path) as gateway:
         port = port_of(gateway.url)
         for _ in range(40):
             assert (await exchange(port, request("POST", "/v1/completions", ask("mock/echo")))).status == 200
@@ -77,7 +77,7 @@ def said(answer: Answer) -> dict[str, Any]:  # Any: our own JSON
 
 
 async def test_limits_and_usage_are_those_of_all_workers(tmp_path: Path) -> None:
-    async with up(TABLE + digest_line("k"), tmp_path) as gateway:
+    async with running_workers(TABLE + digest_line("k"), tmp_path) as gateway:
         key = {"Authorization": "Bearer k"}
         for _ in range(8):
             answer = await exchange(port_of(gateway.url), request("POST", "/v1/completions", ask("mock/echo"), key))
@@ -99,7 +99,7 @@ async def test_limits_and_usage_are_those_of_all_workers(tmp_path: Path) -> None
 
 @pytest.mark.smoke
 async def test_the_page_and_the_status_show_the_sum_of_all_workers(tmp_path: Path) -> None:
-    async with up(TABLE, tmp_path) as gateway:
+    async with running_workers(TABLE, tmp_path) as gateway:
         admin, public = port_of(gateway.admin_url), port_of(gateway.url)
         for number in range(20):
             headers = {"x-request-id": f"failed-{number}"}
@@ -123,7 +123,7 @@ async def test_the_page_and_the_status_show_the_sum_of_all_workers(tmp_path: Pat
 
 
 async def test_a_table_is_judged_once_and_taken_by_all(tmp_path: Path) -> None:
-    async with up(TABLE, tmp_path) as gateway:
+    async with running_workers(TABLE, tmp_path) as gateway:
         admin, public = port_of(gateway.admin_url), port_of(gateway.url)
         gateway.table.write_text(TABLE.replace("mock/echo", "nobody/echo"), encoding="utf-8")
         refused = await exchange(admin, request("POST", "/-/reload"))
@@ -142,14 +142,14 @@ async def test_a_table_is_judged_once_and_taken_by_all(tmp_path: Path) -> None:
 
 
 async def test_a_hangup_of_the_supervisor_reloads_them_all(tmp_path: Path) -> None:
-    async with up(TABLE, tmp_path) as gateway:
+    async with running_workers(TABLE, tmp_path) as gateway:
         await gateway.reload(TABLE.replace("mock/echo", "mock/new"))
         answers = [await exchange(port_of(gateway.url), request("GET", "/v1/models")) for _ in range(20)]
         assert all(b"mock/new" in answer.body for answer in answers)
 
 
 async def test_a_worker_that_dies_is_replaced_even_while_the_table_is_broken(tmp_path: Path) -> None:
-    async with up(TABLE, tmp_path) as gateway:
+    async with running_workers(TABLE, tmp_path) as gateway:
         gateway.table.write_text("broken", encoding="utf-8")
         os.kill((await pids(gateway))[0], signal.SIGKILL)
         await gateway.serving(2, restarts=1)
@@ -174,7 +174,7 @@ async def test_every_worker_shows_the_latest_certificate_even_where_its_files_ar
     write(authority.pair(*LOCAL))
     async with AsyncExitStack() as stack:
         table = TABLE + "  tls: {cert: cert.pem, key: key.pem}\n"
-        gateway = await stack.enter_async_context(up(table, tmp_path))
+        gateway = await stack.enter_async_context(running_workers(table, tmp_path))
         old = serial(port_of(gateway.url), authority)
         write(authority.pair(*LOCAL))
         taken = await exchange(port_of(gateway.admin_url), request("POST", "/-/reload"))
@@ -200,7 +200,7 @@ async def streaming(vendor: FakeVendor, gateway: RunningGateway, stack: AsyncExi
 async def test_a_signal_drains_every_worker_and_no_stream_loses_any(tmp_path: Path, number: signal.Signals) -> None:
     gate = asyncio.Event()
     async with FakeVendor((START, Until(gate), *REST)) as vendor, AsyncExitStack() as stack:
-        gateway = await stack.enter_async_context(up(table_before(vendor) + TWO, tmp_path))
+        gateway = await stack.enter_async_context(running_workers(table_before(vendor) + TWO, tmp_path))
         clients = await streaming(vendor, gateway, stack, 10)
         gateway.process.send_signal(number)
         await gateway.unready()
@@ -216,7 +216,7 @@ async def test_a_signal_drains_every_worker_and_no_stream_loses_any(tmp_path: Pa
 
 async def test_a_second_signal_ends_every_worker_at_once(tmp_path: Path) -> None:
     async with FakeVendor((START, Hang())) as vendor, AsyncExitStack() as stack:
-        gateway = await stack.enter_async_context(up(table_before(vendor) + TWO, tmp_path))
+        gateway = await stack.enter_async_context(running_workers(table_before(vendor) + TWO, tmp_path))
         clients = await streaming(vendor, gateway, stack, 4)
         gateway.process.send_signal(signal.SIGTERM)
         await gateway.unready()
@@ -235,7 +235,7 @@ def has_ended(pid: int) -> bool:
 
 
 async def test_workers_do_not_outlive_a_supervisor_that_was_killed(tmp_path: Path) -> None:
-    async with up(TABLE, tmp_path) as gateway:
+    async with running_workers(TABLE, tmp_path) as gateway:
         theirs = await pids(gateway)
         gateway.process.kill()
         gateway.exit_code = await asyncio.to_thread(gateway.process.wait)

@@ -10,7 +10,7 @@ from proxy.workers import lease_channel
 from proxy.workers.lease_channel import LeaseService, SupervisorLeases
 
 
-def joined(desk: LeaseService, worker: str) -> SupervisorLeases:
+def joined_leases(desk: LeaseService, worker: str) -> SupervisorLeases:
     """Return a worker's end whose bodies reach the service, and whose responses arrive in the next event loop
     iteration."""
 
@@ -31,7 +31,7 @@ async def granted(worker: SupervisorLeases, *asks: LeaseRequest) -> list[int]:
 
 async def test_workers_get_of_one_rate_no_more_than_there_is() -> None:
     desk = LeaseService()
-    one, two = joined(desk, "1"), joined(desk, "2")
+    one, two = joined_leases(desk, "1"), joined_leases(desk, "2")
     first = await granted(one, rate(500))
     second = await granted(two, rate(500))
     assert first == [500]
@@ -40,7 +40,7 @@ async def test_workers_get_of_one_rate_no_more_than_there_is() -> None:
 
 async def test_places_are_counted_together_and_free_when_their_worker_has_ended() -> None:
     desk = LeaseService()
-    one, two = joined(desk, "1"), joined(desk, "2")
+    one, two = joined_leases(desk, "1"), joined_leases(desk, "2")
     assert await granted(one, SlotsRequest("team a", 3, 0, 3)) == [3]
     assert await granted(two, SlotsRequest("team a", 3, 0, 1)) == [0]
     desk.forget("1")
@@ -49,7 +49,7 @@ async def test_places_are_counted_together_and_free_when_their_worker_has_ended(
 
 async def test_each_hears_what_the_others_have_spent_and_nothing_of_one_that_has_ended() -> None:
     desk = LeaseService()
-    one, two = joined(desk, "1"), joined(desk, "2")
+    one, two = joined_leases(desk, "1"), joined_leases(desk, "2")
     await one.exchange([SpendingRequest("team a usd", 70)])
     (heard,) = await two.exchange([SpendingRequest("team a usd", 5)])
     assert heard is not None
@@ -60,7 +60,7 @@ async def test_each_hears_what_the_others_have_spent_and_nothing_of_one_that_has
 
 async def test_several_entries_and_exchanges_are_told_apart() -> None:
     desk = LeaseService()
-    worker = joined(desk, "1")
+    worker = joined_leases(desk, "1")
     both = asyncio.gather(
         granted(worker, rate(7, "team a"), SlotsRequest("team b", 4, 0, 2)), granted(worker, rate(9, "team c"))
     )

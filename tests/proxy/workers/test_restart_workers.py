@@ -73,7 +73,7 @@ class Rig:
         return {answer.body for answer in answers}
 
 
-def settings(path: Path, port: int) -> Callable[[LoadedTable], WorkerSettings]:
+def settings_factory(path: Path, port: int) -> Callable[[LoadedTable], WorkerSettings]:
     """Return a function that makes a worker's settings of a configuration."""
     return lambda table: WorkerSettings(path, False, "127.0.0.1", port, 1, table.loaded.copies)
 
@@ -89,7 +89,7 @@ async def kept(folder: Path, count: int = 2) -> AsyncIterator[Rig]:
         held.bind(("127.0.0.1", 0))
         port = held.getsockname()[1]
         workers = WorkerPool(
-            count, source.load(), settings(path, port), WorkerMetrics(counted.serving.append, counted.restarted)
+            count, source.load(), settings_factory(path, port), WorkerMetrics(counted.serving.append, counted.restarted)
         )
         async with asyncio.TaskGroup() as group:
             keeping = group.create_task(workers.run())
@@ -237,7 +237,7 @@ async def test_one_that_cannot_begin_at_first_is_the_end_of_all_with_its_reason(
     source = Source(path, {})
     with socket.create_server(("127.0.0.1", 0)) as taken:
         counted = Counted()
-        begin = settings(path, taken.getsockname()[1])
+        begin = settings_factory(path, taken.getsockname()[1])
         workers = WorkerPool(2, source.load(), begin, WorkerMetrics(counted.serving.append, counted.restarted))
         await asyncio.wait_for(workers.run(), 50.0)
     assert "could not begin: " in workers.failure
@@ -274,7 +274,7 @@ async def test_one_that_is_told_to_end_before_it_began_is_fine(tmp_path: Path, m
     path.write_text(HASTY, encoding="utf-8")
     counted = Counted()
     workers = WorkerPool(
-        1, Source(path, {}).load(), settings(path, 0), WorkerMetrics(counted.serving.append, counted.restarted)
+        1, Source(path, {}).load(), settings_factory(path, 0), WorkerMetrics(counted.serving.append, counted.restarted)
     )
 
     async def gone(self: ChannelClient, name: str, seconds: float, body: bytes = b"") -> bytes:
@@ -304,7 +304,7 @@ async def test_one_that_was_just_being_started_when_all_had_to_drain_ends_too(tm
 
     counted = Counted()
     metrics = WorkerMetrics(counted.serving.append, counted.restarted)
-    workers = WorkerPool(1, Source(path, {}).load(), settings(path, 0), metrics, starter)
+    workers = WorkerPool(1, Source(path, {}).load(), settings_factory(path, 0), metrics, starter)
     async with asyncio.timeout(30):
         await workers.run()
     assert not counted.restarts

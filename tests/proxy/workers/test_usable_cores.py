@@ -9,7 +9,7 @@ import pytest
 from proxy.workers.usable_cores import usable_cores
 
 
-def found(
+def cores_on(
     monkeypatch: pytest.MonkeyPatch, folder: Path, mask: int, group: str | None, limits: Mapping[str, str]
 ) -> int:
     """Return the result on a machine that lets this process run on `mask` cores, in that group, with these files."""
@@ -51,7 +51,7 @@ def test_as_many_as_may_run_and_are_granted(
     limits: Mapping[str, str],
     cores: int,
 ) -> None:
-    assert found(monkeypatch, tmp_path, mask, group, limits) == cores
+    assert cores_on(monkeypatch, tmp_path, mask, group, limits) == cores
 
 
 def test_without_a_mask_all_cores_of_the_machine_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.smoke
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ChannelPair:
     """The supervisor's client, and the worker's reader and writer."""
 
     channel: ChannelClient
@@ -28,7 +28,7 @@ class Pair:
 
 
 @asynccontextmanager
-async def pair(answers: ChannelHandlers | None = None) -> AsyncIterator[Pair]:
+async def pair(answers: ChannelHandlers | None = None) -> AsyncIterator[ChannelPair]:
     here, there = socket.socketpair()
     told: list[bytes] = []
     channel = ChannelClient(*await asyncio.open_unix_connection(sock=here), lambda name, body: told.append(body))
@@ -37,7 +37,7 @@ async def pair(answers: ChannelHandlers | None = None) -> AsyncIterator[Pair]:
         running = group.create_task(channel.run())
         if answers is not None:
             group.create_task(respond(reader, writer, answers))
-        yield Pair(channel, told, reader, writer)
+        yield ChannelPair(channel, told, reader, writer)
         writer.close()
         await running
 
@@ -119,7 +119,7 @@ async def test_answering_ends_with_the_supervisor() -> None:
     writer.close()
 
 
-async def framed(data: bytes) -> tuple[int, str, bytes]:
+async def received_frame(data: bytes) -> tuple[int, str, bytes]:
     """Return the frame of these bytes, at the end of the input."""
     reader = asyncio.StreamReader()
     reader.feed_data(data)
@@ -129,7 +129,7 @@ async def framed(data: bytes) -> tuple[int, str, bytes]:
 
 async def test_a_frame_too_large_to_be_one_ends_the_talk() -> None:
     with pytest.raises(PeerGone, match=f"a frame of {MAX_FRAME + 1} bytes"):
-        await framed(struct.pack("!II", MAX_FRAME + 1, 1) + b"x")
+        await received_frame(struct.pack("!II", MAX_FRAME + 1, 1) + b"x")
 
 
 class Sink:
@@ -144,10 +144,10 @@ class Sink:
 def test_a_frame_is_read_as_it_was_sent_and_no_part_of_it_is_one(number: int, word: str, body: bytes) -> None:
     sink = Sink()
     send(sink, number, word, body)  # type: ignore[arg-type]  # all that it uses of a writer
-    assert asyncio.run(framed(sink.data)) == (number, word, body)
+    assert asyncio.run(received_frame(sink.data)) == (number, word, body)
     for cut in range(len(sink.data)):
         with pytest.raises(PeerGone):
-            asyncio.run(framed(sink.data[:cut]))
+            asyncio.run(received_frame(sink.data[:cut]))
 
 
 FRAMES: Mapping[str, bytes] = {"nothing": b"", "half a head": b"\0\0\0", "no content": struct.pack("!II", 4, 1)}
@@ -156,4 +156,4 @@ FRAMES: Mapping[str, bytes] = {"nothing": b"", "half a head": b"\0\0\0", "no con
 @looped("data", FRAMES.values(), ids=FRAMES)
 async def test_what_breaks_off_is_no_frame(data: bytes) -> None:
     with pytest.raises(PeerGone, match="the connection has ended"):
-        await framed(data)
+        await received_frame(data)

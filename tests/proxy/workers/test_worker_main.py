@@ -61,7 +61,7 @@ class Started:
         return {dict(labels)["code"]: value for (_, labels), value in requests.samples}
 
 
-async def begun(stderr: int = DEVNULL) -> tuple[Process, socket.socket]:
+async def started_worker(stderr: int = DEVNULL) -> tuple[Process, socket.socket]:
     """Return a worker process that waits for its settings, and the supervisor's end of the socket pair."""
     here, there = socket.socketpair()
     pulse = shared_file()
@@ -89,7 +89,7 @@ async def started(text: str, folder: Path, port: int = 0, stderr: int = DEVNULL)
         place = probe.getsockname()[1]
     settings = WorkerSettings(path, False, "127.0.0.1", place, 1, copies(text, path))
     path.unlink()
-    process, here = await begun(stderr)
+    process, here = await started_worker(stderr)
     reports: list[bytes] = []
     channel = ChannelClient(*await asyncio.open_unix_connection(sock=here), lambda name, body: reports.append(body))
     try:
@@ -194,7 +194,7 @@ async def test_it_says_when_it_cannot_listen(tmp_path: Path) -> None:
                 raise AssertionError("the probe had to fail first")
         path = tmp_path / "t.yaml"
         settings = WorkerSettings(path, False, "127.0.0.1", taken.getsockname()[1], 1, copies(MOCK, path))
-        process, here = await begun()
+        process, here = await started_worker()
         reports: list[bytes] = []
         channel = ChannelClient(*await asyncio.open_unix_connection(sock=here), lambda name, body: reports.append(body))
         async with asyncio.TaskGroup() as group:
@@ -214,7 +214,7 @@ async def test_nobody_who_asks_for_nothing_is_served_for_ever(tmp_path: Path) ->
 
 
 async def test_without_a_supervisor_it_ends_without_a_word() -> None:
-    process, here = await begun(stderr=PIPE)
+    process, here = await started_worker(stderr=PIPE)
     here.close()
     _, errors = await process.communicate()
     assert (process.returncode, errors) == (0, b"")

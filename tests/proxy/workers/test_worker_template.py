@@ -268,7 +268,7 @@ async def test_a_fork_that_failed_is_an_error_and_the_next_is_tried(monkeypatch:
         assert template.pid
 
 
-def silent(there: socket.socket) -> None:
+def send_nothing(there: socket.socket) -> None:
     """Send nothing."""
 
 
@@ -280,7 +280,9 @@ def halfway(there: socket.socket) -> None:
     there.send(b"\0")
 
 
-@pytest.mark.parametrize(("way", "words"), [(silent, "does not respond"), (ended, "has ended"), (halfway, "has ended")])
+@pytest.mark.parametrize(
+    ("way", "words"), [(send_nothing, "does not respond"), (ended, "has ended"), (halfway, "has ended")]
+)
 async def test_a_template_that_does_not_answer_is_given_up_for_good(
     way: Callable[[socket.socket], None], words: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -302,7 +304,7 @@ def loader_of(gateway: RunningGateway) -> int | None:
     return next(iter(children(gateway, "dragoman-ledger")), None)
 
 
-async def followed(gateway: RunningGateway, loader: int | None) -> int:
+async def replaced_loader(gateway: RunningGateway, loader: int | None) -> int:
     """Kill the process that loads the ledger, and return its replacement."""
     assert loader is not None
     os.kill(loader, signal.SIGKILL)
@@ -314,7 +316,7 @@ async def followed(gateway: RunningGateway, loader: int | None) -> int:
 
 async def test_the_process_that_loads_the_ledger_shares_it_too_and_so_does_one_that_follows(tmp_path: Path) -> None:
     async with up(tmp_path, WITH_LEDGER, started) as gateway:
-        loader = await followed(gateway, loader_of(gateway))
+        loader = await replaced_loader(gateway, loader_of(gateway))
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             os.kill(loader, number)
         await until(lambda: (tmp_path / "ledger.db").exists())
@@ -329,7 +331,7 @@ async def test_the_process_that_loads_the_ledger_shares_it_too_and_so_does_one_t
 async def test_without_its_template_a_gateway_starts_what_loads_the_ledger_as_a_program(tmp_path: Path) -> None:
     async with up(tmp_path, WITH_LEDGER) as gateway:
         os.kill(template_of(gateway), signal.SIGKILL)
-        await followed(gateway, loader_of(gateway))
+        await replaced_loader(gateway, loader_of(gateway))
         assert gateway.messages().count("the template of the workers has ended") == 1
         assert await gateway.stop() == 0
 

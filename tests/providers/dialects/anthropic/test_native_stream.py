@@ -55,13 +55,13 @@ def plain(events: list[StreamEvent]) -> list[StreamEvent]:
     return [event for event in bare if event != Chunk()]
 
 
-def shown(events: list[StreamEvent]) -> bytes:
+def client_stream(events: list[StreamEvent]) -> bytes:
     """The stream that a client would be shown."""
     natives = [chunk.native for chunk in chunks(events) if chunk.native is not None]
     return b"".join([b"event: %b\ndata: %b\n\n" % (native.name.encode(), native.data) for native in natives])
 
 
-def given(data: bytes) -> Iterator[tuple[str, bytes]]:
+def vendor_events(data: bytes) -> Iterator[tuple[str, bytes]]:
     """Return the vendor's events that have a name, up to the end of the response."""
     parser = SSEParser()
     for name, payload in [*parser.feed(data), *parser.finish()]:
@@ -78,9 +78,9 @@ def given(data: bytes) -> Iterator[tuple[str, bytes]]:
 @looped("sent", [SENT, ON_VERTEX], ids=["anthropic", "vertex"])
 def test_every_event_is_shown_as_the_vendor_sent_it(sent: UpstreamRequest, data: bytes) -> None:
     parser = SSEParser()
-    read = [*parser.feed(shown(streamed(sent, data)))]
+    read = [*parser.feed(client_stream(streamed(sent, data)))]
     assert [(name, payload) for name, payload in read] == [
-        (name, payload.replace(b"\n", b" ")) for name, payload in given(data)
+        (name, payload.replace(b"\n", b" ")) for name, payload in vendor_events(data)
     ]
 
 
@@ -115,14 +115,14 @@ def test_an_error_event_is_a_failure_and_no_event_of_the_answer(name: str) -> No
     translated, same = stream_failure(replace(SENT, native=False), data)
     assert error.failure == same.failure
     assert plain(events) == translated
-    assert b"error" not in shown(events)
+    assert b"error" not in client_stream(events)
 
 
 def test_unknown_events_and_pings_are_shown() -> None:
     noise = b'event: ping\ndata: {"type":"ping"}\n\nevent: later\ndata: {"type":"later",\ndata: "a":1}\n\n: comment\n\n'
     data = noise + (FIXTURES / "streams" / "text.sse").read_bytes()
     events = streamed(SENT, data)
-    assert shown(events).startswith(
+    assert client_stream(events).startswith(
         b'event: ping\ndata: {"type":"ping"}\n\nevent: later\ndata: {"type":"later", "a":1}\n\nevent: message_start\n'
     )
     assert plain(events) == plain(streamed(SENT, data.removeprefix(noise)))
@@ -136,7 +136,7 @@ def test_what_is_no_object_with_a_name_is_not_shown(data: bytes) -> None:
 
 @looped("data", [pytest.param(path.read_bytes(), id=path.name) for path in SANE])
 def test_what_is_shown_is_the_same_message_to_the_vendor_s_client(data: bytes) -> None:
-    assert assembled_by_the_sdk(shown(streamed(SENT, data))) == assembled_by_the_sdk(data)
+    assert assembled_by_the_sdk(client_stream(streamed(SENT, data))) == assembled_by_the_sdk(data)
 
 
 def assembled_by_the_sdk(data: bytes) -> dict[str, object]:

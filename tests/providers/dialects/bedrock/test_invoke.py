@@ -16,7 +16,7 @@ from tests.providers.dialects.kit import body_for, chat_request, refusal_for, re
 from tests.support.looped import looped
 
 
-def asked(**params: object) -> UnifiedRequest:
+def invoke_request(**params: object) -> UnifiedRequest:
     return replace(text_request(), params=cast(Params, params))
 
 
@@ -83,7 +83,7 @@ def test_models_that_count_in_streams_alone_are_always_asked_for_one(to: Target)
     ],
 )
 def test_some_makers_know_more(to: Target, params: dict[str, object], members: JsonObject) -> None:
-    assert body_for(asked(**params), to) == {**body_for(text_request(), to), **members}
+    assert body_for(invoke_request(**params), to) == {**body_for(text_request(), to), **members}
 
 
 @looped(
@@ -101,21 +101,21 @@ def test_some_makers_know_more(to: Target, params: dict[str, object], members: J
     ],
 )
 def test_a_field_that_cannot_be_honoured_is_refused_by_name(to: Target, params: dict[str, object], param: str) -> None:
-    refusal = refusal_for(asked(**params), to)
+    refusal = refusal_for(invoke_request(**params), to)
     assert refusal.param == param
     assert to.name in refusal.message
 
 
 def test_a_user_is_left_out_and_named() -> None:
-    sent = sent_for(asked(user="u"), LLAMA)
+    sent = sent_for(invoke_request(user="u"), LLAMA)
     assert sent.dropped == ("user",)
     assert b"user" not in sent.body
 
 
 def test_an_answer_may_be_as_long_as_cohere_s_command_writes() -> None:
-    assert body_for(asked(max_tokens=4096), COHERE)["max_tokens"] == 4096
-    assert refusal_for(asked(max_tokens=4097), COHERE).code == "invalid_value"
-    assert body_for(asked(max_tokens=4097), MISTRAL)["max_tokens"] == 4097
+    assert body_for(invoke_request(max_tokens=4096), COHERE)["max_tokens"] == 4096
+    assert refusal_for(invoke_request(max_tokens=4097), COHERE).code == "invalid_value"
+    assert body_for(invoke_request(max_tokens=4097), MISTRAL)["max_tokens"] == 4097
 
 
 def test_conversations_are_for_another_profile() -> None:

@@ -1,7 +1,7 @@
 """Check Cohere's v2 chat against the vendor's own types (`cohere` 7.3.1)."""
 
 import inspect
-from typing import Any  # the SDK is not installed where types are checked
+from typing import Any  # the SDK is not installed for the type check
 
 import orjson
 import pydantic

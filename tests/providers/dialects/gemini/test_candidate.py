@@ -128,7 +128,7 @@ def test_members_are_named_as_protocol_buffers_spell_them(name: str, expected: s
     assert with_underscores(name) == expected
 
 
-# Thoughts -----------------------------------------------------------------------------------------------------------
+# Reasoning ----------------------------------------------------------------------------------------------------------
 
 
 def test_thoughts_that_follow_each_other_are_one_detail() -> None:

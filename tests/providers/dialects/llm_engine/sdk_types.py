@@ -5,7 +5,7 @@ version of itself unless LLM_ENGINE_DISABLE_VERSION_CHECK is set.
 """
 
 import os
-from typing import Any  # the SDK is not installed where types are checked
+from typing import Any  # the SDK is not installed for the type check
 
 import orjson
 

@@ -4,7 +4,7 @@ The types drop unknown fields, so a body must be unchanged after a round trip th
 the server has (`api/types.go`), which are checked here.
 """
 
-from typing import Any  # the SDK is not installed where types are checked
+from typing import Any  # the SDK is not installed for the type check
 
 import orjson
 from ollama._types import (  # type: ignore[import-not-found]

@@ -1,7 +1,7 @@
 """Check AI21's chat against its SDK (ai21 4.3.0): the parameter names of its method, and its message types."""
 
 import inspect
-from typing import Any  # the SDK is not installed where types are checked
+from typing import Any  # the SDK is not installed for the type check
 
 import orjson
 from ai21.clients.studio.resources.chat.chat_completions import ChatCompletions  # type: ignore[import-not-found]

@@ -5,7 +5,7 @@ through them, and texts are compared with the values of the enumeration.
 """
 
 import json
-from typing import Any  # the SDK is not installed where types are checked
+from typing import Any  # the SDK is not installed for the type check
 
 from mistralai.client.models import (  # type: ignore[import-not-found]
     ChatCompletionRequest,

@@ -147,7 +147,7 @@ def stream(name: str) -> bytes:
     return fixture(f"openai/{name}.sse")
 
 
-def bare(chunk: Chunk) -> Chunk:
+def own_fields_only(chunk: Chunk) -> Chunk:
     return Chunk(chunk.index, system_fingerprint=chunk.system_fingerprint, extras=chunk.extras)
 
 
@@ -156,7 +156,7 @@ def answer(events: list[Chunk], totals: Usage | None) -> Answer:
     finishes: list[str] = []
     for index in indices:
         # Chunks with only the vendor's own fields may follow the end.
-        own = [chunk.finish_reason for chunk in events if chunk.index == index and chunk != bare(chunk)]
+        own = [chunk.finish_reason for chunk in events if chunk.index == index and chunk != own_fields_only(chunk)]
         assert [reason is not None for reason in own] == [False] * (len(own) - 1) + [True]
         finishes.append(str(own[-1]))
     texts = tuple("".join(chunk.text for chunk in events if chunk.index == index) for index in indices)
@@ -312,15 +312,17 @@ def places(value: JsonValue, *path: str | int) -> Iterator[tuple[str | int, ...]
             yield from places(item, *path, index)
 
 
-def spoilt(value: JsonValue, path: tuple[str | int, ...], by: JsonValue) -> JsonValue:
+def replaced_at(value: JsonValue, path: tuple[str | int, ...], by: JsonValue) -> JsonValue:
     """Return a copy in which the value at a path is replaced."""
     if not path:
         return by
     first, *rest = path
     if isinstance(value, dict):
-        return {name: spoilt(member, tuple(rest), by) if name == first else member for name, member in value.items()}
+        return {
+            name: replaced_at(member, tuple(rest), by) if name == first else member for name, member in value.items()
+        }
     assert isinstance(value, list)
-    return [spoilt(item, tuple(rest), by) if index == first else item for index, item in enumerate(value)]
+    return [replaced_at(item, tuple(rest), by) if index == first else item for index, item in enumerate(value)]
 
 
 ANYTHING = st.recursive(
@@ -336,7 +338,7 @@ def test_whatever_stands_in_an_answer_s_place_the_answer_is_read_or_a_failure(da
     file = data.draw(st.sampled_from(files))
     body: JsonValue = orjson.loads(file.read_bytes())
     path = data.draw(st.sampled_from(list(places(body))))
-    raw = orjson.dumps(spoilt(body, path, data.draw(ANYTHING)))
+    raw = orjson.dumps(replaced_at(body, path, data.draw(ANYTHING)))
     with contextlib.suppress(UpstreamError):
         DIALECT.decode(sent(file.parent.name), raw)
     classify(load_profiles()[file.parent.name], 400, {}, raw)
@@ -348,5 +350,5 @@ def test_whatever_stands_in_a_frame_s_place_the_stream_is_read_or_a_failure(data
     frames = [orjson.loads(line.partition(b":")[2]) for line in stream(name).splitlines() if b'{"' in line]
     at = data.draw(st.integers(0, len(frames) - 1))
     path = data.draw(st.sampled_from(list(places(frames[at]))))
-    frames[at] = spoilt(frames[at], path, data.draw(ANYTHING))
+    frames[at] = replaced_at(frames[at], path, data.draw(ANYTHING))
     played(sent(row(name), unwrap=data.draw(st.booleans())), *[frame(each) for each in frames])

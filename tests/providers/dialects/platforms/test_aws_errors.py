@@ -23,7 +23,7 @@ def fixture(name: str) -> bytes:
     return next((FIXTURES / "errors").glob(f"{name}.*")).read_bytes()
 
 
-def told(message: str = "Something.", **more: JsonValue) -> bytes:
+def error_body(message: str = "Something.", **more: JsonValue) -> bytes:
     return orjson.dumps({"message": message, **more})
 
 
@@ -49,12 +49,12 @@ TYPES = [
 @looped("around", ["{}", "{}:http://internal.amazon.com/coral/com.amazon.bedrock/", "com.amazon.x#{}"])
 def test_the_type_decides_wherever_it_stands(status: int, named: str, expected: FailureKind, around: str) -> None:
     header = around.format(named)
-    failure = classify_answer(BEDROCK, status, {"x-amzn-errortype": header}, told())
+    failure = classify_answer(BEDROCK, status, {"x-amzn-errortype": header}, error_body())
     assert (failure.kind, failure.status) == (expected, status)
     assert failure.message == GATEWAY_MESSAGES.get(expected, "Something.")
-    assert classify_answer(BEDROCK, status, {}, told(__type=header)).kind is expected
+    assert classify_answer(BEDROCK, status, {}, error_body(__type=header)).kind is expected
     in_stream = {":message-type": "exception", ":exception-type": named[0].lower() + named[1:]}
-    assert failure_in_frame(BEDROCK, in_stream, told()).kind is expected
+    assert failure_in_frame(BEDROCK, in_stream, error_body()).kind is expected
 
 
 @looped(
@@ -72,7 +72,7 @@ def test_the_type_decides_wherever_it_stands(status: int, named: str, expected: 
         (503, FailureKind.OVERLOADED),
     ],
 )
-@looped("body", [fixture("502"), b"", b"[]", b'{"message": 7}', told()])
+@looped("body", [fixture("502"), b"", b"[]", b'{"message": 7}', error_body()])
 def test_without_a_known_type_the_status_decides(status: int, expected: FailureKind, body: bytes) -> None:
     assert classify_answer(BEDROCK, status, {"x-amzn-errortype": "NewException"}, body).kind is expected
 
@@ -123,7 +123,7 @@ def test_a_model_without_throughput_of_its_own_names_the_remedy() -> None:
     ],
 )
 def test_a_model_s_own_status_decides(original: int | None, expected: FailureKind) -> None:
-    body = told(originalStatusCode=original)
+    body = error_body(originalStatusCode=original)
     assert classify_answer(BEDROCK, 424, {"x-amzn-errortype": "ModelErrorException"}, body).kind is expected
     frame = {":message-type": "exception", ":exception-type": "modelStreamErrorException"}
     assert failure_in_frame(BEDROCK, frame, body).kind is expected
@@ -150,7 +150,7 @@ def test_sizes_are_believed_only_of_errors_about_the_request(status: int, named:
 
 @looped("text", NOT_OVERFLOWS)
 def test_errors_about_something_else_say_nothing_of_sizes(text: str) -> None:
-    assert classify_answer(BEDROCK, 400, {"x-amzn-errortype": "ValidationException"}, told(text)).overflow is None
+    assert classify_answer(BEDROCK, 400, {"x-amzn-errortype": "ValidationException"}, error_body(text)).overflow is None
 
 
 @looped(
@@ -168,7 +168,7 @@ def test_errors_about_something_else_say_nothing_of_sizes(text: str) -> None:
 )
 def test_the_field_at_fault_has_its_unified_name(field: str, param: str | None) -> None:
     message = f"This model doesn't support the {field} field. Remove {field} and try again."
-    failure = classify_answer(BEDROCK, 400, {"x-amzn-errortype": "ValidationException"}, told(message))
+    failure = classify_answer(BEDROCK, 400, {"x-amzn-errortype": "ValidationException"}, error_body(message))
     assert (failure.param, failure.message) == (param, message)
 
 
@@ -227,7 +227,7 @@ def test_without_a_type_sagemakers_status_decides(name: str) -> None:
 
 
 def test_sagemakers_type_is_read_from_the_header_alone() -> None:
-    body = told(__type="AccessDeniedException")
+    body = error_body(__type="AccessDeniedException")
     assert classify_answer(SAGEMAKER, 400, {}, body).kind is FailureKind.INVALID_REQUEST
 
 

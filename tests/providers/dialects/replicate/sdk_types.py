@@ -3,7 +3,7 @@
 Each model has its own inputs. The inputs of Meta's language models are checked, as their schemas list them.
 """
 
-from typing import Any  # the SDK is not installed where types are checked
+from typing import Any  # the SDK is not installed for the type check
 
 import orjson
 from replicate.prediction import Prediction  # type: ignore[import-not-found]

@@ -4,7 +4,7 @@ A body belongs to the container and is opaque to the service; TGI's is checked b
 and frames are checked here.
 """
 
-from typing import Any  # the SDK is not installed where types are checked
+from typing import Any  # the SDK is not installed for the type check
 from urllib.parse import urlsplit
 
 import orjson

@@ -5,7 +5,7 @@ the package would load a deep-learning framework. The server, and so its types, 
 sampling settings; these fields are checked here.
 """
 
-from typing import Any  # the engine is not installed where types are checked
+from typing import Any  # the engine is not installed for the type check
 
 import orjson
 

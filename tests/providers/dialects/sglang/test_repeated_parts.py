@@ -26,7 +26,7 @@ def loaded(data: bytes) -> JsonValue:
     return value
 
 
-def read(reader: RepeatedParts, data: bytes, before: str) -> tuple[JsonValue, JsonValue]:
+def parsed_both_ways(reader: RepeatedParts, data: bytes, before: str) -> tuple[JsonValue, JsonValue]:
     """Return an event parsed in full, and parsed without its repeated parts.
 
     The repeated text is put back, and the ids are replaced by their number. `before` is the text of the previous event.
@@ -51,7 +51,7 @@ def test_events_say_the_same_without_what_they_repeat(events: list[tuple[str, li
         so_far += ids
         said += text
         for shown, listed in ((said, so_far), (text, so_far), (text, ids)):
-            whole, left = read(reader, event(shown, listed, tail), before)
+            whole, left = parsed_both_ways(reader, event(shown, listed, tail), before)
             assert left == whole
             before = shown
 
@@ -64,13 +64,13 @@ def test_events_say_the_same_without_what_they_repeat(events: list[tuple[str, li
 def test_an_event_is_as_much_json_as_without_what_it_repeats(ids: list[int], noise: str, place: int) -> None:
     reader = RepeatedParts()
     first = event("a", ids, {})
-    read(reader, first, "")
+    parsed_both_ways(reader, first, "")
     at = min(place, len(first))
-    whole, left = read(reader, first[:at] + noise.encode() + first[at:], "a")
+    whole, left = parsed_both_ways(reader, first[:at] + noise.encode() + first[at:], "a")
     assert left == whole
 
 
-def knowing(first: bytes, ids: int) -> RepeatedParts:
+def reader_after(first: bytes, ids: int) -> RepeatedParts:
     """Return a reader whose stream began with this event."""
     reader = RepeatedParts()
     assert reader.without(first) == first
@@ -79,7 +79,7 @@ def knowing(first: bytes, ids: int) -> RepeatedParts:
 
 
 def test_a_text_that_goes_on_is_left_out() -> None:
-    reader = knowing(event("The sky", [1, 2], {}), 2)
+    reader = reader_after(event("The sky", [1, 2], {}), 2)
     assert reader.without(event("The sky is", [1, 2, 3], {})) == event(" is", [3], {})
     assert reader.text
     reader.know(3)
@@ -90,23 +90,23 @@ def test_a_text_that_goes_on_is_left_out() -> None:
 def test_a_text_that_may_end_within_a_character_is_not_left_out() -> None:
     for halves in ((b"\xe2", b"\x82\xac"), (rb"\ud83d", rb"\ude00")):
         first = b'{"text":"%b","output_ids":[1]}' % halves[0]
-        reader = knowing(first, 1)
+        reader = reader_after(first, 1)
         whole = b"".join(halves)
         assert reader.without(b'{"text":"%b","output_ids":[1,2]}' % whole) == b'{"text":"%b","output_ids":[2]}' % whole
         assert not reader.text
 
 
 def test_an_event_that_ends_where_the_text_before_did_is_read_as_it_is() -> None:
-    reader = knowing(event("a", [1], {}), 1)
+    reader = reader_after(event("a", [1], {}), 1)
     assert reader.without(b'{"text":"a') == b'{"text":"a'
 
 
 def test_ids_that_continue_are_left_out_and_counted() -> None:
-    reader = knowing(event("a", [10, 11], {}), 2)
+    reader = reader_after(event("a", [10, 11], {}), 2)
     assert reader.without(event("b", [10, 11, 12], {})) == event("b", [12], {})
     assert reader.count == 2
 
 
 def test_a_number_that_only_begins_alike_is_another() -> None:
-    reader = knowing(event("a", [1, 2], {}), 2)
+    reader = reader_after(event("a", [1, 2], {}), 2)
     assert reader.without(event("a", [1, 23], {})) == event("a", [1, 23], {})

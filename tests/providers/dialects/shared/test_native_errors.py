@@ -12,7 +12,7 @@ from tests.support.looped import looped
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ErrorMeaning:
     """The meaning of one response: its HTTP status and failure kind, and the sizes and seconds to wait in its body."""
 
     status: int
@@ -27,7 +27,7 @@ class Wire:
 
     target: Target
     request: UnifiedRequest
-    errors: Mapping[str, Told]
+    errors: Mapping[str, ErrorMeaning]
 
 
 WIRES = {
@@ -35,138 +35,138 @@ WIRES = {
         target_of("cohere", "command-a-03-2025"),
         chat_request(),
         {
-            "error_400_cap.json": Told(400, FailureKind.INVALID_REQUEST, Overflow(output_cap=4096)),
-            "error_400_context.json": Told(400, FailureKind.CONTEXT_LENGTH, Overflow(window=4096, total=4310)),
-            "error_400_size.json": Told(
+            "error_400_cap.json": ErrorMeaning(400, FailureKind.INVALID_REQUEST, Overflow(output_cap=4096)),
+            "error_400_context.json": ErrorMeaning(400, FailureKind.CONTEXT_LENGTH, Overflow(window=4096, total=4310)),
+            "error_400_size.json": ErrorMeaning(
                 400, FailureKind.CONTEXT_LENGTH, Overflow(window=132000, prompt=143326, exact=True, prompt_alone=True)
             ),
-            "error_401.json": Told(401, FailureKind.AUTH),
-            "error_404_model.json": Told(404, FailureKind.NOT_FOUND),
-            "error_422.json": Told(422, FailureKind.INVALID_REQUEST),
-            "error_429_month.json": Told(429, FailureKind.QUOTA),
-            "error_429_rate.json": Told(429, FailureKind.RATE_LIMITED),
-            "error_498.json": Told(498, FailureKind.AUTH),
-            "error_502.html": Told(502, FailureKind.SERVER),
+            "error_401.json": ErrorMeaning(401, FailureKind.AUTH),
+            "error_404_model.json": ErrorMeaning(404, FailureKind.NOT_FOUND),
+            "error_422.json": ErrorMeaning(422, FailureKind.INVALID_REQUEST),
+            "error_429_month.json": ErrorMeaning(429, FailureKind.QUOTA),
+            "error_429_rate.json": ErrorMeaning(429, FailureKind.RATE_LIMITED),
+            "error_498.json": ErrorMeaning(498, FailureKind.AUTH),
+            "error_502.html": ErrorMeaning(502, FailureKind.SERVER),
         },
     ),
     "ollama": Wire(
         target_of("ollama_native", "qwen3:8b"),
         chat_request(),
         {
-            "error_400_context.json": Told(
+            "error_400_context.json": ErrorMeaning(
                 400, FailureKind.CONTEXT_LENGTH, Overflow(window=4096, prompt=5210, exact=True, prompt_alone=True)
             ),
-            "error_400_insert.json": Told(400, FailureKind.INVALID_REQUEST),
-            "error_400_long.json": Told(400, FailureKind.CONTEXT_LENGTH, Overflow(prompt_alone=True)),
-            "error_401.json": Told(401, FailureKind.AUTH),
-            "error_404.json": Told(404, FailureKind.NOT_FOUND),
-            "error_429.json": Told(429, FailureKind.QUOTA),
-            "error_500.json": Told(500, FailureKind.SERVER),
-            "error_502.html": Told(502, FailureKind.SERVER),
-            "error_503.json": Told(503, FailureKind.OVERLOADED),
+            "error_400_insert.json": ErrorMeaning(400, FailureKind.INVALID_REQUEST),
+            "error_400_long.json": ErrorMeaning(400, FailureKind.CONTEXT_LENGTH, Overflow(prompt_alone=True)),
+            "error_401.json": ErrorMeaning(401, FailureKind.AUTH),
+            "error_404.json": ErrorMeaning(404, FailureKind.NOT_FOUND),
+            "error_429.json": ErrorMeaning(429, FailureKind.QUOTA),
+            "error_500.json": ErrorMeaning(500, FailureKind.SERVER),
+            "error_502.html": ErrorMeaning(502, FailureKind.SERVER),
+            "error_503.json": ErrorMeaning(503, FailureKind.OVERLOADED),
         },
     ),
     "tgi": Wire(
         target_of("tgi_native"),
         text_request(),
         {
-            "error_401.json": Told(401, FailureKind.AUTH),
-            "error_422_context.json": Told(
+            "error_401.json": ErrorMeaning(401, FailureKind.AUTH),
+            "error_422_context.json": ErrorMeaning(
                 422, FailureKind.CONTEXT_LENGTH, Overflow(window=4096, prompt=4090, exact=True)
             ),
-            "error_422_inputs.json": Told(
+            "error_422_inputs.json": ErrorMeaning(
                 422, FailureKind.CONTEXT_LENGTH, Overflow(prompt=5210, exact=True, prompt_alone=True)
             ),
-            "error_422_shape.txt": Told(422, FailureKind.INVALID_REQUEST),
-            "error_422_value.json": Told(422, FailureKind.INVALID_REQUEST),
-            "error_424.json": Told(424, FailureKind.SERVER),
-            "error_429.json": Told(429, FailureKind.OVERLOADED),
-            "error_500.json": Told(500, FailureKind.SERVER),
-            "error_502.html": Told(502, FailureKind.SERVER),
-            "error_503_loading.json": Told(503, FailureKind.OVERLOADED, wait=20.5),
+            "error_422_shape.txt": ErrorMeaning(422, FailureKind.INVALID_REQUEST),
+            "error_422_value.json": ErrorMeaning(422, FailureKind.INVALID_REQUEST),
+            "error_424.json": ErrorMeaning(424, FailureKind.SERVER),
+            "error_429.json": ErrorMeaning(429, FailureKind.OVERLOADED),
+            "error_500.json": ErrorMeaning(500, FailureKind.SERVER),
+            "error_502.html": ErrorMeaning(502, FailureKind.SERVER),
+            "error_503_loading.json": ErrorMeaning(503, FailureKind.OVERLOADED, wait=20.5),
         },
     ),
     "llamacpp": Wire(
         target_of("llamacpp_native"),
         text_request(),
         {
-            "error_400_context.json": Told(
+            "error_400_context.json": ErrorMeaning(
                 400, FailureKind.CONTEXT_LENGTH, Overflow(window=4096, prompt=5210, exact=True, prompt_alone=True)
             ),
-            "error_400_grammar.json": Told(400, FailureKind.INVALID_REQUEST),
-            "error_401.json": Told(401, FailureKind.AUTH),
-            "error_404.json": Told(404, FailureKind.NOT_FOUND),
-            "error_500_context.json": Told(500, FailureKind.CONTEXT_LENGTH, Overflow(prompt_alone=True)),
-            "error_501_infill.json": Told(501, FailureKind.INVALID_REQUEST),
-            "error_502.html": Told(502, FailureKind.SERVER),
-            "error_503_loading.json": Told(503, FailureKind.OVERLOADED),
+            "error_400_grammar.json": ErrorMeaning(400, FailureKind.INVALID_REQUEST),
+            "error_401.json": ErrorMeaning(401, FailureKind.AUTH),
+            "error_404.json": ErrorMeaning(404, FailureKind.NOT_FOUND),
+            "error_500_context.json": ErrorMeaning(500, FailureKind.CONTEXT_LENGTH, Overflow(prompt_alone=True)),
+            "error_501_infill.json": ErrorMeaning(501, FailureKind.INVALID_REQUEST),
+            "error_502.html": ErrorMeaning(502, FailureKind.SERVER),
+            "error_503_loading.json": ErrorMeaning(503, FailureKind.OVERLOADED),
         },
     ),
     "sglang": Wire(
         target_of("sglang_native"),
         text_request(),
         {
-            "error_400_context.json": Told(
+            "error_400_context.json": ErrorMeaning(
                 400, FailureKind.CONTEXT_LENGTH, Overflow(window=4096, prompt=5210, exact=True, prompt_alone=True)
             ),
-            "error_400_contract.json": Told(400, FailureKind.INVALID_REQUEST),
-            "error_400_sum.json": Told(
+            "error_400_contract.json": ErrorMeaning(400, FailureKind.INVALID_REQUEST),
+            "error_400_sum.json": ErrorMeaning(
                 400, FailureKind.CONTEXT_LENGTH, Overflow(window=4096, prompt=900, requested=4100, exact=True)
             ),
-            "error_400_value.json": Told(400, FailureKind.INVALID_REQUEST),
-            "error_401.json": Told(401, FailureKind.AUTH),
-            "error_502.html": Told(502, FailureKind.SERVER),
-            "error_503.json": Told(503, FailureKind.OVERLOADED),
+            "error_400_value.json": ErrorMeaning(400, FailureKind.INVALID_REQUEST),
+            "error_401.json": ErrorMeaning(401, FailureKind.AUTH),
+            "error_502.html": ErrorMeaning(502, FailureKind.SERVER),
+            "error_503.json": ErrorMeaning(503, FailureKind.OVERLOADED),
         },
     ),
     "triton": Wire(
         target_of("triton", "ensemble", max_output_tokens=16),
         text_request(),
         {
-            "error_400_model.json": Told(400, FailureKind.NOT_FOUND),
-            "error_400_shape.json": Told(400, FailureKind.INVALID_REQUEST),
-            "error_429.json": Told(429, FailureKind.RATE_LIMITED),
-            "error_500.json": Told(500, FailureKind.SERVER),
-            "error_500_context.json": Told(
+            "error_400_model.json": ErrorMeaning(400, FailureKind.NOT_FOUND),
+            "error_400_shape.json": ErrorMeaning(400, FailureKind.INVALID_REQUEST),
+            "error_429.json": ErrorMeaning(429, FailureKind.RATE_LIMITED),
+            "error_500.json": ErrorMeaning(500, FailureKind.SERVER),
+            "error_500_context.json": ErrorMeaning(
                 500, FailureKind.CONTEXT_LENGTH, Overflow(prompt=5210, exact=True, prompt_alone=True)
             ),
-            "error_502.html": Told(502, FailureKind.SERVER),
-            "error_503.json": Told(503, FailureKind.OVERLOADED),
+            "error_502.html": ErrorMeaning(502, FailureKind.SERVER),
+            "error_503.json": ErrorMeaning(503, FailureKind.OVERLOADED),
         },
     ),
     "llm_engine": Wire(
         target_of("llm_engine", "llama-3", max_output_tokens=16),
         text_request(),
         {
-            "error_400_context.json": Told(
+            "error_400_context.json": ErrorMeaning(
                 400, FailureKind.CONTEXT_LENGTH, Overflow(window=4096, prompt=4090, requested=16, exact=True)
             ),
-            "error_400_value.json": Told(400, FailureKind.INVALID_REQUEST),
-            "error_401.json": Told(401, FailureKind.AUTH),
-            "error_404.json": Told(404, FailureKind.NOT_FOUND),
-            "error_422.json": Told(422, FailureKind.INVALID_REQUEST),
-            "error_429.json": Told(429, FailureKind.RATE_LIMITED),
-            "error_500.json": Told(500, FailureKind.SERVER),
-            "error_502.html": Told(502, FailureKind.SERVER),
-            "error_503.json": Told(503, FailureKind.OVERLOADED),
+            "error_400_value.json": ErrorMeaning(400, FailureKind.INVALID_REQUEST),
+            "error_401.json": ErrorMeaning(401, FailureKind.AUTH),
+            "error_404.json": ErrorMeaning(404, FailureKind.NOT_FOUND),
+            "error_422.json": ErrorMeaning(422, FailureKind.INVALID_REQUEST),
+            "error_429.json": ErrorMeaning(429, FailureKind.RATE_LIMITED),
+            "error_500.json": ErrorMeaning(500, FailureKind.SERVER),
+            "error_502.html": ErrorMeaning(502, FailureKind.SERVER),
+            "error_503.json": ErrorMeaning(503, FailureKind.OVERLOADED),
         },
     ),
     "watsonx": Wire(
         target_of("watsonx", "ibm/granite", base_url="https://eu-de.ml.cloud.ibm.com/projects/p-1"),
         text_request(),
         {
-            "error_400_context.json": Told(
+            "error_400_context.json": ErrorMeaning(
                 400, FailureKind.CONTEXT_LENGTH, Overflow(window=4096, prompt=5210, exact=True, prompt_alone=True)
             ),
-            "error_400_value.json": Told(400, FailureKind.INVALID_REQUEST),
-            "error_401.json": Told(401, FailureKind.AUTH),
-            "error_403.json": Told(403, FailureKind.AUTH),
-            "error_403_quota.json": Told(403, FailureKind.QUOTA),
-            "error_404.json": Told(404, FailureKind.NOT_FOUND),
-            "error_429.json": Told(429, FailureKind.RATE_LIMITED),
-            "error_500.json": Told(500, FailureKind.SERVER),
-            "error_502.html": Told(502, FailureKind.SERVER),
-            "error_520.json": Told(520, FailureKind.SERVER),
+            "error_400_value.json": ErrorMeaning(400, FailureKind.INVALID_REQUEST),
+            "error_401.json": ErrorMeaning(401, FailureKind.AUTH),
+            "error_403.json": ErrorMeaning(403, FailureKind.AUTH),
+            "error_403_quota.json": ErrorMeaning(403, FailureKind.QUOTA),
+            "error_404.json": ErrorMeaning(404, FailureKind.NOT_FOUND),
+            "error_429.json": ErrorMeaning(429, FailureKind.RATE_LIMITED),
+            "error_500.json": ErrorMeaning(500, FailureKind.SERVER),
+            "error_502.html": ErrorMeaning(502, FailureKind.SERVER),
+            "error_520.json": ErrorMeaning(520, FailureKind.SERVER),
         },
     ),
 }

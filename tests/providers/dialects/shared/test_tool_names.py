@@ -13,7 +13,7 @@ from providers.json_types import JsonValue
 from tests.support.looped import looped
 
 
-class Led(FittedNames):
+class LetterFirst(FittedNames):
     """Names that must begin with a letter."""
 
     __slots__ = ()
@@ -24,7 +24,7 @@ class Led(FittedNames):
     lead = "f"
 
 
-class Plain(FittedNames):
+class LettersOnly(FittedNames):
     """Names of letters and underscores."""
 
     __slots__ = ()
@@ -35,18 +35,18 @@ class Plain(FittedNames):
 
 
 def test_a_name_that_fits_keeps_itself_even_when_another_would_become_it() -> None:
-    names = Plain(["a b", "a_b"])
+    names = LettersOnly(["a b", "a_b"])
     assert (names["a b"], names["a_b"]) == ("a_b_2", "a_b")
     assert names.changed() == {"a_b_2": "a b"}
 
 
 def test_a_name_that_begins_as_none_may_gets_a_lead() -> None:
-    assert Led(["1234567890"])["1234567890"] == "f1234567"
+    assert LetterFirst(["1234567890"])["1234567890"] == "f1234567"
 
 
 @given(st.lists(st.text(max_size=8), unique=True, max_size=8))
 def test_wire_names_are_unique_and_lead_back(offered: list[str]) -> None:
-    names = Plain(offered)
+    names = LettersOnly(offered)
     wire = [names[name] for name in offered]
     assert len(set(wire)) == len(wire)
     assert all(len(name) <= 5 for name in wire)
@@ -54,7 +54,7 @@ def test_wire_names_are_unique_and_lead_back(offered: list[str]) -> None:
 
 
 def test_only_names_that_no_tool_has_are_of_the_history() -> None:
-    names = Plain(["a"])
+    names = LettersOnly(["a"])
     assert [names.used(name) for name in ("a", "b c", "b c")] == ["a", "b_c", "b_c"]
     assert names.history == ["b_c"]
     assert "b c" in names

@@ -4,7 +4,7 @@ The types accept unknown fields and lack one form of a grammar that the server h
 limits of `docs/openapi.json`.
 """
 
-from typing import Any  # the SDK is not installed where types are checked
+from typing import Any  # the SDK is not installed for the type check
 
 import orjson
 from text_generation.types import (  # type: ignore[import-not-found]

@@ -5,7 +5,7 @@ package is loaded, because the rest would load pandas.
 """
 
 from enum import StrEnum
-from typing import Any  # the SDK is not installed where types are checked
+from typing import Any  # the SDK is not installed for the type check
 
 import orjson
 

@@ -14,14 +14,14 @@ from tests.support.looped import looped
 PLAIN = LineForm()
 
 
-def shown(line: bytes, form: LineForm = PLAIN) -> list[str]:
+def printed_lines(line: bytes, form: LineForm = PLAIN) -> list[str]:
     return list(for_people(line, parsed(line), form))
 
 
 def test_a_request_is_a_line_with_its_failed_attempts_below() -> None:
     record = full_record()
     record.outcome, record.status = "upstream_error", 502
-    first, attempt = shown(request_line(record, record.cost))
+    first, attempt = printed_lines(request_line(record, record.cost))
     assert first.split("  ")[1:] == [
         *("502 upstream_error upstream_error", "search/ci", "fast -> a/m/us", "first 500 ms", "1.50 s", "6+2 tokens"),
         *("$2.8e-05", f"trace_id={0xABC:032x}", "upstream_request_id=a-2", "plugin=redact", "reason=a number"),
@@ -53,26 +53,26 @@ def test_a_request_is_a_line_with_its_failed_attempts_below() -> None:
 def test_a_narrow_terminal_has_it_in_several_lines_and_in_colours() -> None:
     record = full_record()
     line = request_line(record, record.cost)
-    wrapped = shown(line, LineForm(width=66))
+    wrapped = printed_lines(line, LineForm(width=66))
     assert max(map(len, wrapped)) <= 66
-    assert "  ".join(part.strip() for part in wrapped) == "  ".join(part.strip() for part in shown(line))
-    assert "\x1b[31m200 limited upstream_error\x1b[0m" in shown(line, LineForm(coloured, 200))[0]
+    assert "  ".join(part.strip() for part in wrapped) == "  ".join(part.strip() for part in printed_lines(line))
+    assert "\x1b[31m200 limited upstream_error\x1b[0m" in printed_lines(line, LineForm(coloured, 200))[0]
 
 
 def test_messages_of_the_process_have_their_level_and_their_traceback() -> None:
     message = {"time": "2026-11-23T06:00:00.125Z", "level": "error", "logger": "asyncio", "message": "x"}
-    assert shown(orjson.dumps({**message, "traceback": "a\n  b"})) == [
+    assert printed_lines(orjson.dumps({**message, "traceback": "a\n  b"})) == [
         *("2026-11-23 06:00:00.125  error  x  logger=asyncio", "    a", "      b")
     ]
-    assert shown(refusal_line("openai", 503, "queue", 3))[0].partition("  ")[2] == (
+    assert printed_lines(refusal_line("openai", 503, "queue", 3))[0].partition("  ")[2] == (
         "warning  refused at the door  surface=openai  reason=queue  status=503  code=overloaded  outcome=shed  count=3"
     )
-    assert 'statuses={"400":2}' in shown(malformed_line({400: 2}))[0]
+    assert 'statuses={"400":2}' in printed_lines(malformed_line({400: 2}))[0]
 
 
 @looped("line", ["", "plain\ttext", '{"a": 1}', "[1]", '{"torn', "žluťoučký kůň", '{"message":5}'])
 def test_other_lines_are_shown_as_they_are(line: str) -> None:
-    assert shown(line.encode()) == [line]
+    assert printed_lines(line.encode()) == [line]
 
 
 @given(
@@ -86,7 +86,7 @@ def test_other_lines_are_shown_as_they_are(line: str) -> None:
     ).map(lambda fields: json.dumps(fields).encode())
 )
 def test_nothing_but_printable_characters_and_tabs_comes_out(line: bytes) -> None:
-    for text in (*shown(line), *for_programs(line, parsed(line))):
+    for text in (*printed_lines(line), *for_programs(line, parsed(line))):
         assert text.replace("\t", "").isprintable()
 
 

@@ -19,7 +19,7 @@ SAID = "data: 123-45-6789"
 
 
 @dataclass(slots=True)
-class Seen:
+class TextVisitor:
     """A visitor that notes each text, and changes it by `change`."""
 
     change: Callable[[str], str] = str
@@ -35,7 +35,7 @@ class Seen:
 
 
 def shown(value: JsonValue, kind: str = "free") -> list[str]:
-    seen = Seen()
+    seen = TextVisitor()
     assert changed(value, "", "here", seen, kind) == value
     return seen.texts
 
@@ -75,20 +75,20 @@ def test_what_is_not_shown_is_known_by_its_place(value: JsonValue, kind: str, te
 
 def test_texts_and_keys_are_replaced_where_they_stand() -> None:
     value: JsonValue = {"mine": ["a", {"type": "object", "required": ["b"]}], "url": "data:,x"}
-    made = changed(value, "", "", Seen(str.upper))
+    made = changed(value, "", "", TextVisitor(str.upper))
     assert made == {"MINE": ["A", {"type": "object", "required": ["B"]}], "url": "data:,X"}
 
 
 def test_two_keys_that_become_one_are_refused() -> None:
     with pytest.raises(GatewayError) as caught:
-        changed({"x": 1, "y": 2}, "", "here", Seen(lambda _: "z"))
+        changed({"x": 1, "y": 2}, "", "here", TextVisitor(lambda _: "z"))
     assert "'here.y' cannot be read by the plugins" in caught.value.facts.message
 
 
 def test_media_that_are_none_are_refused_by_their_place() -> None:
     value: JsonValue = {"content": [{"image_url": {"url": "data:image/png;base64,no base64!"}}]}
     with pytest.raises(GatewayError) as caught:
-        changed(value, "", "messages[0]", Seen(), "message")
+        changed(value, "", "messages[0]", TextVisitor(), "message")
     assert caught.value.facts.param == "messages[0].content[0].image_url.url"
 
 
@@ -102,6 +102,7 @@ def test_the_work_grows_with_the_request() -> None:
 
     small, large = asked(1000), asked(1000 * TIMES)
     fault = growth(
-        lambda: changed(small, "", "m", Seen(), "message"), lambda: changed(large, "", "m", Seen(), "message")
+        lambda: changed(small, "", "m", TextVisitor(), "message"),
+        lambda: changed(large, "", "m", TextVisitor(), "message"),
     )
     assert fault == ""

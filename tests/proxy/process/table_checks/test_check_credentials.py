@@ -37,7 +37,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
 
-def lack(source: Source, home: Path, more: Mapping[str, str] | None = None) -> MissingItem | None:
+def missing_credential(source: Source, home: Path, more: Mapping[str, str] | None = None) -> MissingItem | None:
     """Return the missing credential on a machine with this home directory, whose environment holds nothing else."""
     found = missing_of(source, Machine({"HOME": str(home), **(more or {})}))
     assert found is None or "canary" not in found.message
@@ -55,7 +55,7 @@ def put(home: Path, name: str, text: str) -> Path:
 
 
 def test_where_aws_was_looked_for(tmp_path: Path) -> None:
-    assert lack(AWS, tmp_path) == MissingItem(
+    assert missing_credential(AWS, tmp_path) == MissingItem(
         "no credentials of AWS in the environment (AWS_ACCESS_KEY_ID, AWS_WEB_IDENTITY_TOKEN_FILE, "
         "AWS_CONTAINER_CREDENTIALS_FULL_URI, AWS_CONTAINER_CREDENTIALS_RELATIVE_URI) and in the profile's section of "
         f"{tmp_path}/.aws/credentials and {tmp_path}/.aws/config; {LEFT}",
@@ -73,7 +73,7 @@ def test_where_aws_was_looked_for(tmp_path: Path) -> None:
     ],
 )
 def test_a_variable_of_aws_is_enough(tmp_path: Path, variable: str) -> None:
-    assert lack(AWS, tmp_path, {variable: "x"}) is None
+    assert missing_credential(AWS, tmp_path, {variable: "x"}) is None
 
 
 @pytest.mark.parametrize(
@@ -87,13 +87,13 @@ def test_a_variable_of_aws_is_enough(tmp_path: Path, variable: str) -> None:
 )
 def test_a_profile_with_means_of_its_own_is_enough(tmp_path: Path, name: str, text: str) -> None:
     put(tmp_path, f".aws/{name}", text)
-    assert lack(AWS, tmp_path) is None
+    assert missing_credential(AWS, tmp_path) is None
 
 
 def test_both_files_of_aws_speak_of_a_profile(tmp_path: Path) -> None:
     put(tmp_path, ".aws/credentials", "[default]\naws_access_key_id = AKIA\n")
     put(tmp_path, ".aws/config", "[default]\nregion = eu-central-1\n")
-    assert lack(AWS, tmp_path) is None
+    assert missing_credential(AWS, tmp_path) is None
 
 
 @pytest.mark.parametrize(
@@ -101,26 +101,33 @@ def test_both_files_of_aws_speak_of_a_profile(tmp_path: Path) -> None:
 )
 def test_a_file_without_means_is_not(tmp_path: Path, text: str) -> None:
     put(tmp_path, ".aws/config", text)
-    found = lack(AWS, tmp_path)
+    found = missing_credential(AWS, tmp_path)
     assert found is not None
     assert not found.certain
 
 
 def test_the_environment_says_which_files_and_which_profile(tmp_path: Path) -> None:
     config = put(tmp_path, "elsewhere", "[profile 'own one']\ncredential_process = x\n")
-    assert lack(AWS, tmp_path, {"AWS_CONFIG_FILE": str(config), "AWS_PROFILE": "own one"}) is None
-    assert lack(AWS, tmp_path, {"AWS_SHARED_CREDENTIALS_FILE": str(config), "AWS_PROFILE": "other"}) is not None
+    assert missing_credential(AWS, tmp_path, {"AWS_CONFIG_FILE": str(config), "AWS_PROFILE": "own one"}) is None
+    assert (
+        missing_credential(AWS, tmp_path, {"AWS_SHARED_CREDENTIALS_FILE": str(config), "AWS_PROFILE": "other"})
+        is not None
+    )
 
 
 def test_a_profile_that_the_table_names_must_be_there(tmp_path: Path) -> None:
     missing = MissingItem(f"there is no profile of that name in {tmp_path}/.aws/credentials and {tmp_path}/.aws/config")
-    assert lack(PROFILE, tmp_path) == lack(PROFILE, tmp_path, {"AWS_ACCESS_KEY_ID": "x"}) == missing
+    assert (
+        missing_credential(PROFILE, tmp_path)
+        == missing_credential(PROFILE, tmp_path, {"AWS_ACCESS_KEY_ID": "x"})
+        == missing
+    )
     put(tmp_path, ".aws/config", "[profile canary-profile]\nregion = x\n")
-    found = lack(PROFILE, tmp_path, {"AWS_ACCESS_KEY_ID": "x"})
+    found = missing_credential(PROFILE, tmp_path, {"AWS_ACCESS_KEY_ID": "x"})
     assert found is not None
     assert not found.certain
     put(tmp_path, ".aws/credentials", "[canary-profile]\naws_access_key_id = x\n")
-    assert lack(PROFILE, tmp_path) is None
+    assert missing_credential(PROFILE, tmp_path) is None
 
 
 # Google -------------------------------------------------------------------------------------------------------------
@@ -129,7 +136,7 @@ ACCOUNT = json.dumps({"type": "service_account"})
 
 
 def test_where_google_was_looked_for(tmp_path: Path) -> None:
-    assert lack(GOOGLE, tmp_path) == MissingItem(
+    assert missing_credential(GOOGLE, tmp_path) == MissingItem(
         "no credentials of Google: GOOGLE_APPLICATION_CREDENTIALS is not set and there is no "
         f"{tmp_path}/.config/gcloud/application_default_credentials.json; {LEFT}",
         certain=False,
@@ -138,19 +145,19 @@ def test_where_google_was_looked_for(tmp_path: Path) -> None:
 
 def test_each_place_of_google_is_enough(tmp_path: Path) -> None:
     file = put(tmp_path, "sa.json", ACCOUNT)
-    assert lack(GoogleSource("scope", str(file)), tmp_path) is None
-    assert lack(GOOGLE, tmp_path, {"GOOGLE_APPLICATION_CREDENTIALS": str(file)}) is None
+    assert missing_credential(GoogleSource("scope", str(file)), tmp_path) is None
+    assert missing_credential(GOOGLE, tmp_path, {"GOOGLE_APPLICATION_CREDENTIALS": str(file)}) is None
     put(tmp_path, "cloud/application_default_credentials.json", ACCOUNT)
-    assert lack(GOOGLE, tmp_path, {"CLOUDSDK_CONFIG": f"{tmp_path}/cloud"}) is None
+    assert missing_credential(GOOGLE, tmp_path, {"CLOUDSDK_CONFIG": f"{tmp_path}/cloud"}) is None
     put(tmp_path, ".config/gcloud/application_default_credentials.json", ACCOUNT)
-    assert lack(GOOGLE, tmp_path) is None
+    assert missing_credential(GOOGLE, tmp_path) is None
 
 
 def test_a_file_that_cannot_be_read_is_told_without_its_name(tmp_path: Path) -> None:
     gone = str(tmp_path / "canary")
     reason = "with the credentials of Google: No such file or directory"
-    assert lack(GoogleSource("scope", gone), tmp_path) == MissingItem(f"cannot read the file {reason}")
-    assert lack(GOOGLE, tmp_path, {"GOOGLE_APPLICATION_CREDENTIALS": gone}) == MissingItem(
+    assert missing_credential(GoogleSource("scope", gone), tmp_path) == MissingItem(f"cannot read the file {reason}")
+    assert missing_credential(GOOGLE, tmp_path, {"GOOGLE_APPLICATION_CREDENTIALS": gone}) == MissingItem(
         f"cannot read the file of GOOGLE_APPLICATION_CREDENTIALS {reason}"
     )
 
@@ -159,14 +166,14 @@ def test_a_file_that_cannot_be_read_is_told_without_its_name(tmp_path: Path) -> 
 def test_a_file_with_something_else_is_told_without_what_it_holds(tmp_path: Path, text: str) -> None:
     file = put(tmp_path, "sa.json", text)
     message = "holds no credentials of Google, which are a JSON object with a type"
-    assert lack(GoogleSource("scope", str(file)), tmp_path) == MissingItem(f"the file {message}")
+    assert missing_credential(GoogleSource("scope", str(file)), tmp_path) == MissingItem(f"the file {message}")
 
 
 # Azure --------------------------------------------------------------------------------------------------------------
 
 
 def test_where_azure_was_looked_for(tmp_path: Path) -> None:
-    assert lack(ENTRA, tmp_path) == MissingItem(
+    assert missing_credential(ENTRA, tmp_path) == MissingItem(
         "no credentials of Azure in the environment (AZURE_CLIENT_SECRET, AZURE_CLIENT_CERTIFICATE_PATH, "
         "AZURE_FEDERATED_TOKEN_FILE, IDENTITY_ENDPOINT, MSI_ENDPOINT), and none of the commands az, azd, pwsh; " + LEFT,
         certain=False,
@@ -175,20 +182,20 @@ def test_where_azure_was_looked_for(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("variable", ["AZURE_CLIENT_SECRET", "AZURE_FEDERATED_TOKEN_FILE", "IDENTITY_ENDPOINT"])
 def test_a_variable_of_azure_is_enough(tmp_path: Path, variable: str) -> None:
-    assert lack(ENTRA, tmp_path, {variable: "x"}) is None
+    assert missing_credential(ENTRA, tmp_path, {variable: "x"}) is None
 
 
 def test_a_command_of_azure_is_enough(tmp_path: Path) -> None:
     command = put(tmp_path, "bin/az", "#!/bin/sh\n")
     command.chmod(command.stat().st_mode | stat.S_IXUSR)
-    assert lack(ENTRA, tmp_path, {"PATH": str(command.parent)}) is None
+    assert missing_credential(ENTRA, tmp_path, {"PATH": str(command.parent)}) is None
 
 
 # All ----------------------------------------------------------------------------------------------------------------
 
 
 def test_client_credentials_are_all_in_the_table(tmp_path: Path) -> None:
-    assert lack(OIDC, tmp_path) is None
+    assert missing_credential(OIDC, tmp_path) is None
 
 
 @pytest.mark.parametrize(
@@ -199,7 +206,7 @@ def test_a_missing_library_comes_first(
     source: Source, module: str, extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    assert lack(source, tmp_path) == MissingItem(
+    assert missing_credential(source, tmp_path) == MissingItem(
         f"credentials of the kind {source.kind} need an extra: "
         f"make extras, or pip install '.[{extra}]' in Dragoman's source"
     )

@@ -19,7 +19,7 @@ ENVIRONMENT = {f"{name}_API_KEY": "x" for name in ("OPENAI", "ANTHROPIC", "FIREW
 }
 
 
-def told(text: str) -> list[str]:
+def warnings_of(text: str) -> list[str]:
     """Return the warnings of a configuration as `LINE:COL path`."""
     loaded = load_text(text, "t", {"K": "x"})
     found = needed_limits(loaded, build_snapshot(loaded))
@@ -53,13 +53,13 @@ models:
     ],
 )
 def test_the_number_is_missed_where_it_would_be_written(model: str, expected: list[str]) -> None:
-    assert told(f"{HEAD}  {model}\n") == expected
+    assert warnings_of(f"{HEAD}  {model}\n") == expected
 
 
 @pytest.mark.parametrize("level", ["defaults: {max_output_tokens: 4k}", ""])
 def test_a_number_that_is_inherited_counts(level: str) -> None:
-    assert (told(f"{HEAD}  anthropic/c:\n{level}\n") == []) == bool(level)
-    assert told(HEAD.replace('"${K}"}', '"${K}", max_output_tokens: 4k}', 1) + "  anthropic/c:\n") == []
+    assert (warnings_of(f"{HEAD}  anthropic/c:\n{level}\n") == []) == bool(level)
+    assert warnings_of(HEAD.replace('"${K}"}', '"${K}", max_output_tokens: 4k}', 1) + "  anthropic/c:\n") == []
 
 
 def test_the_profiles_whose_vendors_must_be_told_are_known_by_what_they_do() -> None:
@@ -67,7 +67,7 @@ def test_the_profiles_whose_vendors_must_be_told_are_known_by_what_they_do() -> 
     hosts = {name: profile for name, profile in load_profiles().items() if profile.dialect in told_numbers}
     vendors = "".join(f"  {name}: {{base_url: 'https://h.example/v1', api_key: '${{K}}'}}\n" for name in hosts)
     models = "".join(f"  {name}/m:\n" for name in hosts)
-    assert len(told(f"version: 1\nvendors:\n{vendors}models:\n{models}")) == len(hosts) > 1
+    assert len(warnings_of(f"version: 1\nvendors:\n{vendors}models:\n{models}")) == len(hosts) > 1
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
@@ -101,4 +101,4 @@ def test_a_vendor_whose_every_model_needs_a_number_is_said_to_refuse() -> None:
 
 def test_deployments_of_known_and_unknown_models_are_told_apart() -> None:
     both = "anthropic/ours: {deployments: {a: {upstream_model: claude-sonnet-4-5}, b: {upstream_model: new}}}"
-    assert told(f"{HEAD}  {both}\n") == ["6:74 models.anthropic/ours.deployments.b.max_output_tokens"]
+    assert warnings_of(f"{HEAD}  {both}\n") == ["6:74 models.anthropic/ours.deployments.b.max_output_tokens"]

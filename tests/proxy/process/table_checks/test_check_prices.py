@@ -98,7 +98,7 @@ O3_KEY: Final = ("teams", "t", "keys", 1)
 MODEL: Final = ("models", "openai/mixed")
 
 
-def told_at(place: tuple[str | int, ...], budget: dict[str, object]) -> list[str]:
+def warnings_at(place: tuple[str | int, ...], budget: dict[str, object]) -> list[str]:
     """Return the warnings about a budget at a place of the configuration, without the place."""
     table: Any = yaml.safe_load(PLACES)
     section = table
@@ -140,7 +140,7 @@ def told_at(place: tuple[str | int, ...], budget: dict[str, object]) -> list[str
 def test_the_budgets_of_every_scope_are_told_what_lacks_a_price(
     place: tuple[str | int, ...], budget: dict[str, object], expected: str
 ) -> None:
-    every = told_at(place, budget)
+    every = warnings_at(place, budget)
     if "then" in budget:
         every = [each for each in every if each.startswith("then.")]
     assert [each[: len(expected)] for each in every] == ([expected] if expected else [])

@@ -43,7 +43,7 @@ def test_a_call_that_the_limit_cut_off_is_left_out_of_a_whole_answer() -> None:
     ]
 
 
-def played(*deltas: ToolCallDelta, finish: str = "tool_calls") -> list[tuple[str, int, str]]:
+def event_summaries(*deltas: ToolCallDelta, finish: str = "tool_calls") -> list[tuple[str, int, str]]:
     """Return the events' types with their index, and the name or the partial JSON of each."""
     calls, index, stream = MessageCalls(), 2, b""
     for delta in deltas:
@@ -62,7 +62,7 @@ def played(*deltas: ToolCallDelta, finish: str = "tool_calls") -> list[tuple[str
 
 
 def test_calls_one_after_another_are_streamed_as_they_come() -> None:
-    assert played(
+    assert event_summaries(
         ToolCallDelta(0, "a", "f", '{"x":'),
         ToolCallDelta(0, arguments="1}"),
         ToolCallDelta(1, "b", "g"),
@@ -79,7 +79,7 @@ def test_calls_one_after_another_are_streamed_as_they_come() -> None:
 
 
 def test_calls_side_by_side_wait_for_the_first() -> None:
-    assert played(
+    assert event_summaries(
         ToolCallDelta(0, "a", "f", "{"),
         ToolCallDelta(1, "b", "g", "{"),
         ToolCallDelta(2, "c", "h"),
@@ -100,15 +100,19 @@ def test_calls_side_by_side_wait_for_the_first() -> None:
 
 
 def test_a_call_without_arguments_needs_no_piece_and_a_custom_tool_s_text_is_its_only_argument() -> None:
-    assert played(ToolCallDelta(0, "a", "f")) == [("start", 2, "f"), ("stop", 2, "")]
-    assert played(ToolCallDelta(0, "a", "f", 'say "x"', "custom"))[1] == ("delta", 2, '{"input":"say \\"x\\""}')
+    assert event_summaries(ToolCallDelta(0, "a", "f")) == [("start", 2, "f"), ("stop", 2, "")]
+    assert event_summaries(ToolCallDelta(0, "a", "f", 'say "x"', "custom"))[1] == (
+        "delta",
+        2,
+        '{"input":"say \\"x\\""}',
+    )
 
 
 def test_white_space_behind_a_call_that_has_ended_means_nothing() -> None:
     ended = (ToolCallDelta(0, "a", "f", "{}"), ToolCallDelta(1, "b", "g", "{}"))
-    assert played(*ended, ToolCallDelta(0, arguments="\n")) == played(*ended)
+    assert event_summaries(*ended, ToolCallDelta(0, arguments="\n")) == event_summaries(*ended)
     with pytest.raises(UpstreamError):
-        played(*ended, ToolCallDelta(0, arguments="x"))
+        event_summaries(*ended, ToolCallDelta(0, arguments="x"))
 
 
 def streamed(arguments: str, *, finish: str, beside: int, size: int) -> JsonValue:
@@ -118,7 +122,7 @@ def streamed(arguments: str, *, finish: str, beside: int, size: int) -> JsonValu
     first = (ToolCallDelta(0, "a", "f", '{"x":'), ToolCallDelta(1, "b", "g"))
     deltas = [*first[: 2 * beside], *([] if beside else [ToolCallDelta(0, "a", "f")])]
     deltas += [ToolCallDelta(beside, arguments=piece) for piece in pieces]
-    events = played(*deltas, *[ToolCallDelta(0, arguments="1}")][:beside], finish=finish)
+    events = event_summaries(*deltas, *[ToolCallDelta(0, arguments="1}")][:beside], finish=finish)
     assert [kind for kind, index, _ in events if index == 2 + beside][-1] == "stop"
     shown = "".join([shown for kind, index, shown in events if kind == "delta" and index == 2 + beside])
     try:

@@ -70,7 +70,7 @@ CHOICE: JsonObject = {"content_filter_results": {"hate": {"filtered": False}}}
 ANSWER: JsonObject = {"prompt_filter_results": [], "x_groq": {"id": "g"}}
 
 
-def plain(value: object) -> JsonValue:
+def as_json(value: object) -> JsonValue:
     """Return the value after a JSON round trip."""
     read: JsonValue = orjson.loads(orjson.dumps(value))
     return read
@@ -94,16 +94,16 @@ def has(holder: JsonValue, members: JsonObject) -> bool:
 
 
 def test_each_kind_has_its_member() -> None:
-    assert plain(message_fields(EVERYTHING)) == MESSAGE
-    assert plain(choice_fields(EVERYTHING)) == CHOICE
-    assert plain(response_fields(EVERYTHING.answer)) == ANSWER
+    assert as_json(message_fields(EVERYTHING)) == MESSAGE
+    assert as_json(choice_fields(EVERYTHING)) == CHOICE
+    assert as_json(response_fields(EVERYTHING.answer)) == ANSWER
     assert (message_fields(None), choice_fields(None), response_fields(None), text_fields(None)) == ({}, {}, {}, {})
     assert message_fields(Extras()) == {}
 
 
 def test_a_text_completion_shows_no_thinking() -> None:
     shown = {name: value for name, value in MESSAGE.items() if name not in ("reasoning_details", "thinking_blocks")}
-    assert plain(text_fields(EVERYTHING)) == {**shown, **CHOICE}
+    assert as_json(text_fields(EVERYTHING)) == {**shown, **CHOICE}
 
 
 def test_the_vendor_s_own_never_replace_what_is_common() -> None:

@@ -1,4 +1,4 @@
-"""Models of `/model/info`: the database's models without the fields that LiteLLM adds, and without those of the
+"""Models of `/model/info`: the database's models without the fields that LiteLLM adds, and without the models of the
 configuration.
 """
 
