@@ -218,7 +218,8 @@ def put_usual_output(draft: RequestBody, model: ConverseModel) -> None:
 
 @lru_cache(maxsize=1024)
 def writers(profile: Profile, model: ConverseModel) -> Mapping[str, FieldWriter]:
-    """Return a writer for each field that a model accepts. Cached by the profile, which lives as long as the process.
+    """Return a writer for each field that a model accepts. The result is cached by profile and model; a profile lives
+    as long as the process.
 
     The profile's `rename` holds the paths of a model's own settings.
     """
