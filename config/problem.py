@@ -17,12 +17,13 @@ _SECRET: Final = re.compile(
 """Text that looks like a credential: a vendor's prefix, or a run of 20 or more letters and digits."""
 
 _SHOWN_SECRET_CHARACTERS: Final = 3
-"""Enough for the operator to recognise the key, and no more than a prefix."""
+"""The characters of a secret that messages show. The operator can recognise the key by them, and they hold only its
+prefix."""
 
 
 class Position(NamedTuple):
     """A position in a file. Lines and columns count from 1, columns in characters. `line` is 0 if the position has no
-    line; then `file` is all of it."""
+    line. Then messages show only `file`."""
 
     file: str
     line: int
@@ -68,8 +69,8 @@ class ConfigError(Exception):
 
 
 def dotted(path: Path) -> str:
-    """Return `models.a/b.weight` for `("models", "a/b", "weight")`. A key that is glued to its value is shown without
-    the value."""
+    """Return `models.a/b.weight` for `("models", "a/b", "weight")`. If YAML read `key:value` as one key, only the part
+    before the colon is shown."""
     return ".".join(
         shown(str(step) if (glued := glued_key(path[: index + 1])) is None else glued)
         for index, step in enumerate(path)

@@ -183,11 +183,11 @@ class TranslationLosses:
     """The content of a request in another API that the unified fields cannot express. It only matters if the request is
     not sent unchanged.
 
-    `binding` describes by field what no other API supports, as the subject of a sentence. `left_out` names fields that
-    promise nothing about the response. `instead` maps a param to params that mean nearly the same and replace it, or to
-    none. `native_left_out` names fields that are removed from the client's own body if it is sent. `display` is how
-    reasoning is to be shown. `unsaid` names params that the client left to the model, with a value chosen for models in
-    general.
+    `binding` maps a field that no other API supports to its description, which is the subject of a sentence. `left_out`
+    names fields that promise nothing about the response. `instead` maps a param to the params that may replace it, with
+    nearly the same meaning. If these are empty, the param may be dropped. `native_left_out` names fields that are
+    removed from the client's own body if it is sent. `display` is how reasoning is to be shown. `unsaid` names params
+    whose value the client left to the model, so that the translation chose a general one.
     """
 
     binding: Mapping[str, str]

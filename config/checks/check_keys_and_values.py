@@ -161,8 +161,8 @@ def _as_options(problems: list[Problem]) -> list[Problem]:
 
 
 def _follows_from_glued_key(error: ErrorDetails, root: Node) -> bool:
-    """Return whether the error only follows from a glued key (`key:value`), so that the key is missing or has no
-    value."""
+    """Return whether the error only follows from a missing space: YAML reads `key:value` as one key, so that the key is
+    missing or has no value."""
     path = _path(error)
     if error["type"] == "missing":
         section = find(root, path[:-1])[0]

@@ -2,7 +2,8 @@
 
 PyYAML reads YAML 1.1, in which `no` is false, `017` is fifteen and `12:30` is 750 (measured with PyYAML 6.0.3). Editors
 read YAML 1.2, in which all three are text. If only one of the two reads a scalar as a number, its kind is `odd`, and
-the tree rejects it. Dates are text, which the fields parse, so that `api_version: 2024-10-21` needs no quotes.
+`yaml_tree` reports a problem. Dates stay text, so that `api_version: 2024-10-21` needs no quotes. A field for a date
+parses the text.
 """
 
 import re
@@ -45,7 +46,7 @@ class Unquoted(str):
 
 def plain_kind(text: str) -> Kind:
     """Return the kind of an unquoted scalar."""
-    tag: str = _resolver.resolve(ScalarNode, text, (True, False))  # type: ignore[no-untyped-call] # so are PyYAML's stubs
+    tag: str = _resolver.resolve(ScalarNode, text, (True, False))  # type: ignore[no-untyped-call] # PyYAML lacks types
     return tagged_kind(tag, text) or "text"
 
 
@@ -85,6 +86,7 @@ def why_odd(text: str) -> str:
 
 
 def reread(text: str) -> Scalar:
-    """Return the value that YAML would read instead of an expanded unquoted scalar, for a field that is not text."""
+    """Return the null, boolean or number that YAML reads in an unquoted scalar after its expansion. Only fields that
+    are not text use it."""
     stripped = text.strip()
     return scalar_value(plain_kind(stripped), stripped)

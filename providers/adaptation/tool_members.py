@@ -1,5 +1,5 @@
-"""Names fields of functions that a definition in another form cannot hold: cache markers, examples and hints on how a
-tool is offered. They do not change the response in a guaranteed way.
+"""Finds the fields of functions that are lost if a definition is written in another vendor's form: cache markers,
+examples and hints on how a tool is offered. These fields promise nothing about the response.
 
 Sources: `anthropic` 2.12.0 type `ToolParam`; OpenAI OpenAPI 2.3.0 `FunctionObject`, November 2026.
 """
@@ -11,12 +11,12 @@ from providers.json_types import JsonObject, JsonValue
 
 _READ: Final = frozenset({"type", "function", "name", "description", "parameters", "strict"})
 _DIRECT: Final[JsonValue] = ["direct"]
-"""The value of `allowed_callers` that is the default."""
+"""The default value of `allowed_callers`."""
 
 
 def other_members(tools: Iterable[JsonObject], taken: Collection[str] = ()) -> list[str]:
-    """Return the names of fields of functions, each once, that are neither part of every definition nor `taken`. Fields
-    with a default value are not named."""
+    """Return the names of the fields of functions that are lost, each once. `taken` names the fields that the vendor's
+    form has too. Fields that are empty or have their default value are not named."""
     names: dict[str, None] = {}
     for tool in tools:
         function = tool.get("function")

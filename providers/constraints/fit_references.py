@@ -37,7 +37,7 @@ _DEFINED = tuple(f".{keyword}." for keyword in DEFINITIONS)
 
 
 class Unfittable(Exception):
-    """The vendor has no useful form for a schema. `reason` continues "the schema"."""
+    """The vendor has no useful form for a schema. `reason` is the rest of a sentence that begins with "the schema"."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

@@ -1,8 +1,9 @@
 """Parses regular expressions into trees.
 
 A tree describes the texts that match from end to end, which is how every engine reads a guided pattern. Anchors at the
-two ends change nothing, nor do laziness and captures. A construct that dialects read differently, or that no grammar
-can express, stays in the tree as `Special`, so that the pattern can be sent to an engine that knows it.
+two ends, laziness and captures do not change which texts match, so the tree does not contain them. A construct that
+dialects read differently, or that no grammar can express, stays in the tree as `Special`, so that the pattern can be
+sent to an engine that knows it.
 
 Sources: the syntax pages of Python 3.11 `re`, ECMAScript 2025 and Rust's `regex` 1.11, read in November 2026. A pattern
 is malformed only if all three refuse it.
@@ -26,7 +27,7 @@ from providers.constraints.regex_chars import (
 
 
 class MalformedPattern(ValueError):
-    """A pattern that no dialect accepts. The message continues "the pattern ..."."""
+    """A pattern that no dialect accepts. The message is the rest of a sentence that begins with "the pattern"."""
 
     def __init__(self, reason: str, position: int | None = None) -> None:
         super().__init__(reason if position is None else f"{reason} at position {position}")
@@ -34,8 +35,8 @@ class MalformedPattern(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Chars:
-    """One character out of `ranges`. They hold the characters that every dialect includes, so `\\d`, `\\w` and `\\s`
-    are characters of ASCII. `more` holds the characters that only some dialects include."""
+    """One character. `ranges` holds the characters that every dialect includes, which are only ASCII for `\\d`, `\\w`
+    and `\\s`. `more` holds the characters that only some dialects include."""
 
     ranges: Ranges
     more: Ranges = ()
@@ -43,7 +44,7 @@ class Chars:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """The parts one after the other; empty for the empty text."""
+    """The parts one after the other. A sequence without parts matches the empty text."""
 
     parts: "tuple[Node, ...]"
 
@@ -66,7 +67,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """A construct outside the common subset. `what` continues "uses"."""
+    """A construct outside the common subset. `what` names the construct, as in "uses a look-around"."""
 
     what: str
     position: int
@@ -100,7 +101,7 @@ class PatternReader:
 
 
 def parse(pattern: str) -> Node:
-    """Return the tree of a pattern that is a constraint by itself. Raises MalformedPattern."""
+    """Return the tree of a pattern, which has a budget of its own. Raises MalformedPattern."""
     return PatternReader(Budget()).parse(pattern)
 
 
@@ -184,14 +185,14 @@ _ESCAPES: Mapping[str, Chars | str] = {
     **dict.fromkeys("pP", "a Unicode property"),
 }
 _ANCHORS: Mapping[str, str] = {"^": _BEGIN, "$": _END}
-# Some dialects read a brace without a first number as a count, others as text. All dialects that accept any other brace
-# read it as text.
+# Some dialects read a brace without a first number as a count, others as text. Any other brace that starts no count is
+# text in each dialect that accepts it.
 _OPEN_COUNT = re.compile(r",\d*\}", re.ASCII)
 _COUNT = re.compile(r"\{(\d+)(?:(,)(\d*))?\}", re.ASCII)
 _HEX = re.compile(r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|[xu]\{([0-9A-Fa-f]{1,6})\}")
 _MARKS: Mapping[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 _MAX_COUNT = 100_000
-# The openings of groups with a prefix, up to the start of the expression; `None` for a group that only groups.
+# The prefixes of groups, and the name of the construct that each prefix begins. `None` stands for a plain group.
 _OPENINGS: tuple[tuple[re.Pattern[str], str | None], ...] = (
     (re.compile(r"\?:|\?P?<[A-Za-z_][A-Za-z0-9_]*>"), None),
     (re.compile(r"\?<?[=!]"), "a look-around"),
@@ -205,8 +206,8 @@ _SET_OPERATORS = ("&&", "--", "~~")
 
 
 _Brackets = dict[tuple[bool, frozenset[Chars]], Chars]
-"""A cache of merged brackets, by whether they are negated and by their content. Merging hundreds of ranges for each
-`[^\\Da]` of a long pattern would take longer than all the rest."""
+"""A cache of merged brackets. Its key has the negation of a bracket and its distinct characters and classes. Merging
+hundreds of ranges for each `[^\\Da]` of a long pattern would take longer than all the rest."""
 
 
 @lru_cache(maxsize=1024)
@@ -342,7 +343,7 @@ class _Parser:
         while self._peek() != "]":
             members.append(self._member())
         self.position += 1
-        # First by identity: the classes are shared objects, and hashing one reads all its ranges.
+        # Remove duplicates by identity first: the classes are shared objects, and hashing a class reads all its ranges.
         distinct: dict[int, Chars] = {}
         for member in members:
             if isinstance(member, Special):

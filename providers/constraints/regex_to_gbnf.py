@@ -21,7 +21,7 @@ _SHORT = 16  # a symbol of at most this many characters gets no rule of its own
 
 
 class Unwritable(ValueError):
-    """A pattern that no grammar can express. The message continues "the pattern ..."."""
+    """A pattern that no grammar can express. The message is the rest of a sentence that begins with "the pattern"."""
 
 
 def to_gbnf(tree: Node) -> str:

@@ -28,28 +28,29 @@ DEADLINE: Final = 15.0
 """Seconds for a complete list, including all deployments that are called for it and all pages."""
 
 MAX_BYTES: Final = 4 * 2**20
-"""The most bytes of one page. OpenRouter's complete list has about one million."""
+"""The maximum size of one page in bytes. OpenRouter's complete list has about one million bytes."""
 
 PARSED_ON_LOOP: Final = 64 * 1024
-"""Bytes of a page up to which it is parsed on the event loop; a longer one is parsed in a thread."""
+"""The maximum bytes of a page that is parsed on the event loop. A longer page is parsed in a thread."""
 
 MAX_PAGES: Final = 20
-"""The most pages of one list; of the paged lists the longest page has 1,000 models."""
+"""The maximum number of pages of one list. The longest pages of a vendor have 1,000 models each."""
 
 MAX_MODELS: Final = 5000
-"""The most models of one list that are stored."""
+"""The maximum number of models that are stored for one list."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchedList:
-    """A vendor's list: each model once, and the number of entries left out for their names or their number."""
+    """A vendor's list, with each model once. `left_out` is the number of entries that were left out because they have
+    no usable name, or because the list has too many models."""
 
     models: tuple[ListedModel, ...]
     left_out: int = 0
 
 
 class UnfetchedError(Exception):
-    """The failure to fetch a list; `reason` is in the gateway's own words, for the log."""
+    """The failure to fetch a list. `reason` is for the log and contains only the gateway's own words."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -88,7 +89,7 @@ async def _fetch_from(transport: Transport, target: Target) -> FetchedList:
                 found.setdefault(model.name, model)
             else:
                 left_out += model.name not in found
-        # A vendor that leads back to the same page would do so without end.
+        # If the next page is the current one again, following the cursor would never end.
         if page.next is None or page.next == cursor:
             return FetchedList(tuple(found.values()), left_out)
         cursor = page.next
@@ -99,7 +100,7 @@ def _read(style: ListStyle, data: bytes) -> ListPage:
     try:
         return read_page(style, data)
     except UpstreamError as error:
-        # A page is refused in the gateway's own words, which may be logged.
+        # The message contains only the gateway's own words, so it may be logged.
         raise UpstreamError(replace(error.failure, ours=True)) from None
 
 
@@ -111,7 +112,7 @@ async def _body_of(transport: Transport, sent: UpstreamRequest) -> bytes:
             return await read_whole(response, unwatched, MAX_BYTES)
         body = await read_error(response)
     except BaseException:
-        # Unlike a release, this also ends a body that is still arriving.
+        # Close the connection at once, since the rest of the body may still be arriving.
         response.close()
         raise
     finally:
@@ -121,7 +122,7 @@ async def _body_of(transport: Transport, sent: UpstreamRequest) -> bytes:
 
 
 async def _open(transport: Transport, sent: UpstreamRequest) -> UpstreamResponse:
-    """Send the call, and send it again if the failure is not the vendor's: reading a list twice does no harm."""
+    """Send the call. Repeat it once for each cause that permits a repeat, because reading a list twice does no harm."""
     repeats: Repeats = ()
     while True:
         try:

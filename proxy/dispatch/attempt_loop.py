@@ -145,7 +145,7 @@ class OtherAttempts(Generic[P, T]):
             self._hopped = True
 
     async def answer(self) -> T:
-        """See `first_success`. To be called once, after `follow` has said so."""
+        """See `first_success`. It must be called once, after `follow` has said so."""
         await self._pause(self._wait)
         # One for each request: its state belongs to a thread, so that two tasks would share it.
         retrying = AsyncRetrying(

@@ -60,7 +60,7 @@ class RequestHead:
 
 def head_of(http: web.BaseRequest) -> RequestHead:
     """Return the fields of a request's head that the gateway reads."""
-    incoming: Incoming = http  # type: ignore[assignment]  # the listeners make no others
+    incoming: Incoming = http  # type: ignore[assignment]  # listeners create only Incoming
     read = incoming.found.call
     if not isinstance(read, RequestHead):
         read = incoming.found.call = RequestHead(http, incoming.safe_path)

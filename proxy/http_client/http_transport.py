@@ -35,8 +35,8 @@ STALE_WITHIN = 1.0
 begun to work on it."""
 
 MAX_WRITE_BYTES: Final = 512 * 1024
-"""The most bytes of a body that one event loop iteration writes. Asyncio copies the bytes that the socket does not
-take, and takes as long again to shorten the copy: 40 ms for 30 MB."""
+"""The maximum bytes of a body that one event loop iteration writes. Asyncio copies the bytes that the socket does not
+accept. It needs as long again to remove sent bytes from the copy: 40 ms for 30 MB."""
 
 NO_DESCRIPTOR_LEFT: Final = frozenset({errno.EMFILE, errno.ENFILE})
 NO_DESCRIPTOR: Final = "The gateway has no descriptor left for a connection to the upstream."

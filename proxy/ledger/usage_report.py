@@ -161,7 +161,7 @@ def shown(text: str) -> str:
 
 
 def loaded_note(report: UsageReport) -> str:
-    """Return the sentence about how far the ledger is loaded."""
+    """Return a note with the time up to which the ledger is loaded, and the number of requests that it lacks."""
     if report.newest is None:
         so_far = "the ledger has no rows yet"
     else:

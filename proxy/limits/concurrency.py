@@ -260,7 +260,7 @@ class LeasedSlots(Slots):
         return self._share, self._processes
 
     def assume(self, share: float, processes: int) -> None:
-        """Use the division that was known before a restart."""
+        """Use the share and the number of processes that were known before a restart."""
         self._share, self._processes, self._known_until = share, processes, math.inf
 
     def _part_alone(self) -> int:

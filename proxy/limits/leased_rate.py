@@ -335,7 +335,7 @@ class LeasedRate:
         return held.share, held.processes
 
     def assume(self, share: float, processes: int) -> None:
-        """Use the share that was known before a restart."""
+        """Use the share and the number of processes that were known before a restart."""
         held = self._held or self._begin()
         held.share, held.processes, held.known_until = share, processes, math.inf
 

@@ -21,8 +21,9 @@ L = TypeVar("L", LeasedRate, LeasedSlots)
 
 @dataclass(slots=True, eq=False)
 class MeterMaker:
-    """A factory of meters, which count in this process alone or as leases. `shares` is the division of limits before a
-    restart, by the keys of leases. It holds until the coordinator has answered."""
+    """A factory of meters. Without `leases`, a meter counts in this process alone. `shares` maps the key of a lease to
+    this process's share of the limit before a restart, and the number of processes that used the limit. They apply
+    until the coordinator has answered."""
 
     leases: LeaseRegistry | None
     notes: SpendingNotes
@@ -49,7 +50,7 @@ class MeterMaker:
         return SharedSpending(scope, rules, clock, self.notes, self.leases)
 
     def _assumed(self, lease: L, leases: LeaseRegistry) -> L:
-        """Return a lease with its division from before a restart, if that still holds."""
+        """Return a lease. It gets its share from before a restart, unless the coordinator has answered already."""
         if not leases.has_answered and (known := self.shares.get(lease.key)):
             lease.assume(*known)
         return lease
@@ -125,7 +126,8 @@ class ScopeState(Meters):
         return max(reached, key=lambda budget: budget.at).route if reached else None
 
     def divisions(self, now: float) -> dict[str, tuple[float, int]]:
-        """Return the division of rates and slots among processes, by the keys of their leases."""
+        """Return this process's share of each rate and of the slots, and the number of processes that use it, by lease
+        key."""
         found = {}
         for meter in (*self.slots, *self.rates):
             if isinstance(meter, LeasedRate | LeasedSlots) and (known := meter.division(now)):
@@ -145,7 +147,8 @@ _CONCURRENT: Final = "concurrent"
 
 
 def _kind(meter: Meter) -> tuple[Unit, Period] | str:
-    """Return the unit and period that a meter counts. A configuration has each at most once for a scope."""
+    """Return the unit and period that a meter counts, or `_CONCURRENT` for requests in flight. A configuration has each
+    at most once for a scope."""
     match meter:
         case LocalRate() | LeasedRate():
             return meter.rule.rate.unit, meter.rule.rate.period

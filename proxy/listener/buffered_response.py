@@ -40,8 +40,8 @@ STREAM_HEADERS: Mapping[str, str] = {
 GONE = "the client has closed the connection"
 
 MAX_WRITE_BYTES: Final = 512 * 1024
-"""The most bytes of a response that one event loop iteration writes. Asyncio copies the bytes that the socket does not
-take, and takes as long again to shorten the copy: 40 ms for 18 MB."""
+"""The maximum bytes of a response that one event loop iteration writes. Asyncio copies the bytes that the socket does
+not accept. It needs as long again to remove sent bytes from the copy: 40 ms for 18 MB."""
 
 _KNOWN_STATUSES = frozenset(HTTPStatus)
 
@@ -59,7 +59,8 @@ class BufferedResponse(web.StreamResponse):
     """A JSON response with a complete body. `headers` are its header lines besides the lines that every response
     has."""
 
-    # It does not call the parent's, which makes a mapping of headers. The protocol reads only these attributes.
+    # `super().__init__` is not called, because it creates a mapping of headers. The protocol reads only these
+    # attributes.
     def __init__(self, status: int, body: bytes, headers: str) -> None:
         self._status = status
         self._content = body
@@ -74,11 +75,11 @@ class BufferedResponse(web.StreamResponse):
 
     def send(self, request: web.BaseRequest) -> Awaitable[None] | None:
         """Send the response, once. Return an awaitable that waits while the client does not read, `None` if it reads.
-        Both raise ConnectionError if the client is gone."""
+        This method and the awaitable raise ConnectionError if the client is gone."""
         if self._sent:
             return None
         self._sent = True
-        incoming: Incoming = request  # type: ignore[assignment]  # the listeners make no others
+        incoming: Incoming = request  # type: ignore[assignment]  # listeners create only Incoming
         keep = self._keep_alive
         if keep is None:
             keep = self._keep_alive = incoming.keep_alive
@@ -140,7 +141,7 @@ def header_lines(headers: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=128)
 def start_line(version: HttpVersion, status: int) -> str:
-    """Return the first line of a response, in a supported version of HTTP (RFC 9112, 2.3)."""
+    """Return the status line of a response, in a supported version of HTTP (RFC 9112, 2.3)."""
     if version != HttpVersion10:
         version = HttpVersion11
     phrase = HTTPStatus(status).phrase if status in _KNOWN_STATUSES else "Status"

@@ -316,7 +316,7 @@ class PublicServer(web.Server):
         handler = self._handler
         guard = self._guard
         if guard is not None:
-            incoming: Incoming = http  # type: ignore[assignment]  # this server makes no others
+            incoming: Incoming = http  # type: ignore[assignment]  # this server creates only Incoming
             found = incoming.found
             if found.browser is not guard.rules:
                 if (verdict := guard.judge(http.method, http.headers)) is None:
@@ -367,5 +367,5 @@ def _refusal_of(http: web.BaseRequest, error: GatewayError) -> web.StreamRespons
 def path_of(http: web.BaseRequest) -> str:
     """Return a request's path, decoded except for `%2F` and `%25`, so that it has the slashes that a proxy in front
     sees."""
-    incoming: Incoming = http  # type: ignore[assignment]  # the listeners make no others
+    incoming: Incoming = http  # type: ignore[assignment]  # listeners create only Incoming
     return incoming.safe_path

@@ -44,7 +44,7 @@ def received_body(http: web.BaseRequest) -> bytes | None:
     does."""
     if not (isinstance(http, PlainRequest) or http.content.is_eof()):
         return None
-    incoming: Incoming = http  # type: ignore[assignment]  # the listeners make no others
+    incoming: Incoming = http  # type: ignore[assignment]  # listeners create only Incoming
     # The received body is measured below, whatever length was declared.
     if not incoming.found.takes_body:
         _check_declared(http)
@@ -68,7 +68,7 @@ def _check_declared(http: web.BaseRequest) -> None:
     coding = headers.get(hdrs.CONTENT_ENCODING)
     if coding is not None and coding.lower() != "identity":
         raise bad_http("The request body must not be compressed; send it without Content-Encoding.", 415)
-    incoming: Incoming = http  # type: ignore[assignment]  # the listeners make no others
+    incoming: Incoming = http  # type: ignore[assignment]  # listeners create only Incoming
     incoming.found.takes_body = True
 
 

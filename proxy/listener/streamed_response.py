@@ -42,7 +42,7 @@ class StreamedResponse(web.StreamResponse):
         """Make the head, once. It is sent with the first chunk."""
         if self._client is not None:
             return
-        incoming: Incoming = request  # type: ignore[assignment]  # the listeners make no others
+        incoming: Incoming = request  # type: ignore[assignment]  # listeners create only Incoming
         fields, cors, lines = self._fields, incoming.cors, self._lines
         if fields or cors:
             lines = header_lines({**fields, **cors}) + lines
@@ -93,7 +93,8 @@ class StreamedResponse(web.StreamResponse):
 
     def interject(self, data: bytes) -> bool:
         """Send bytes between two chunks, and return whether they were sent. They are not sent within a chunk, nor to a
-        client that does not read, so that its unread bytes do not grow. To be called while `is_open`."""
+        client that does not read, so that its unread bytes do not grow. It must be called only while `is_open` is
+        true."""
         client = self._client
         transport = None if client is None else client.transport
         if client is None or transport is None or client._paused or self._within_chunk:

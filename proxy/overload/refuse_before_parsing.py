@@ -1,9 +1,9 @@
 """Refuses requests under overload before HTTP is parsed, so that thousands of refusals a second leave time to serve
 other requests.
 
-Only bytes that every parser reads in the same way are refused here: nothing is in flight on their connection, the
-parser holds nothing of another request, and they are exactly one request of a restricted form. All other bytes are
-parsed as usual, and are then refused with the same response.
+A request is refused here only if every parser would read its bytes in the same way. No other request may be in flight
+on its connection, the parser must hold no bytes of another request, and the received bytes must be exactly one request
+of a restricted form. All other bytes are parsed as usual, and are then refused with the same response.
 """
 
 import re
@@ -23,7 +23,7 @@ from proxy.surfaces.registry import PATHS
 from proxy.surfaces.surface import Surface
 
 MAX_HEAD = 4096
-"""The most bytes of a head that is matched; far fewer than the parser accepts in one line."""
+"""The longest request head that is matched, in bytes. The parser accepts far more in a single line."""
 
 _NAME = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]"
 _VALUE = rb"[\t -~]*+"
@@ -31,7 +31,7 @@ _HEAD = re.compile(
     rb"POST (/[0-9A-Za-z/._-]*) HTTP/1\.1\r\n(?:(?:"
     # Most fields differ from the fields below in their first letter, which is cheap to check.
     rb"[AaBbDdFfGgI-Li-l]" + _NAME + rb"*+:" + _VALUE + rb"|[Xx]-(?![Rr])" + _NAME + rb"*+:" + _VALUE +
-    # Fields that the parser accepts once. The conditional groups refuse a second one. The first two are required.
+    # Fields that the parser accepts only once. The conditional groups refuse a second one. The first two are required.
     rb"|(?i:(?(2)(?!)|content-length): ?([0-9]{1,9})"
     rb"|(?(3)(?!)|host):(" + _VALUE + rb")"
     rb"|(?(4)(?!)|content-type):(" + _VALUE + rb")"
@@ -61,7 +61,7 @@ def read_whole_request(data: bytes) -> tuple[bytes, int, bytes] | None:
 
 
 WholeRequest = tuple[Surface, int]
-"""The surface of a request, and the bytes of its body."""
+"""The surface of a request, and the length of its body in bytes."""
 
 _GENERATING: dict[bytes, Surface] = {
     path.encode(): match.surface for path, match in PATHS.items() if isinstance(match.methods.get("POST"), Operation)
@@ -112,13 +112,13 @@ class EarlyRefusal:
         return prepared.encode(fresh_id())
 
     def admit(self, request: WholeRequest) -> Admitted:
-        """Count an admitted request before it is parsed, so that of many requests in one event loop iteration each sees
-        the others. The queue expects it until its admission is claimed."""
+        """Count an admitted request before it is parsed. Otherwise many requests in one event loop iteration would not
+        count against each other. The queue counts the request as coming until its admission is claimed."""
         self.queue.coming += 1
         return self.admission.begin(request[1])
 
     def look(self) -> None:
-        """Report refusals. To be called every second."""
+        """Report the refusals since the last call. It must be called every second."""
         counts, self._counts = self._counts, Counter()
         for prepared, count in counts.items():
             self.report(prepared.surface, prepared.status, prepared.reason, count)

@@ -76,7 +76,7 @@ def admit(http: web.BaseRequest, admission: Admission, queue: StartQueue) -> Adm
     """Admit a request whose head has been read, unless it was admitted before parsing. Return its admission, or the
     reason why it is refused. An admitted request starts at once if `starts` of its admission is set, else when
     `queue.wait` returns."""
-    connection: EarlyRefusingConnection = http._protocol  # type: ignore[assignment]  # the listener makes no others
+    connection: EarlyRefusingConnection = http._protocol  # type: ignore[assignment]  # the listener creates only these
     admitted = None if connection._admitted is None else connection.claim()
     if admitted is None:
         reason = admission.refusal()

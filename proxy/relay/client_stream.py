@@ -78,7 +78,7 @@ class ClientStream:
             self.start()
 
     def stop(self) -> None:
-        """Stop the keep-alives. To be called at the end of the request in any case."""
+        """Stop the keep-alives. It must always be called at the end of the request."""
         if self._slot is not None:
             self._wheel.drop(self._slot, self)
             self._slot = None

@@ -1,8 +1,8 @@
 """Warns if Redis may evict keys when its memory is full. Counts in evicted keys would start anew, and each limit would
 let one more burst pass.
 
-Source: redis.io, "Key eviction", and the command INFO, which managed services allow where they forbid CONFIG (November
-2026).
+The policy is read from the command INFO, because managed services forbid CONFIG but allow INFO. Source: redis.io, "Key
+eviction" (November 2026).
 """
 
 import asyncio
@@ -17,14 +17,15 @@ from config.sections.server_section import SharedSection
 from proxy.shared_state.redis_sync import memory_facts
 
 REPLY_TIMEOUT: Final = 2.0
-"""Seconds for a reply. No request waits for it."""
+"""The maximum seconds until a reply. No request waits for it."""
 
 OPERATOR_TIMEOUT: Final = 2.0
-"""Seconds for a reply to an operator who waits for it. On a busy machine the import of the client alone takes one."""
+"""The maximum seconds until a reply if an operator waits for it. On a busy machine the import of the client alone takes
+one second."""
 
 RETRY_EVERY: Final = 5.0
 CHECK_EVERY: Final = 3600.0
-"""Seconds until the next check, after a failure and after a reply."""
+"""Seconds until the next check: `RETRY_EVERY` after a failure, `CHECK_EVERY` after a reply."""
 
 SAFE_POLICY: Final = "noeviction"
 
@@ -62,7 +63,7 @@ class EvictionWatch:
     policy: str = ""
 
     async def run(self, log: logging.Logger) -> None:
-        """Log each change for the worse until cancelled."""
+        """Log a warning each time the policy changes to one that evicts keys, until cancelled."""
         while True:
             try:
                 async with asyncio.timeout(REPLY_TIMEOUT):

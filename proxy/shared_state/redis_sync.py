@@ -98,7 +98,7 @@ class SharedState:
         """Send a command and return its reply. Raises ConnectionError if there is no reply or an error. The caller
         limits the time."""
         try:
-            return await self._redis.execute_command(*parts)  # type: ignore[no-untyped-call]  # the library's own gap
+            return await self._redis.execute_command(*parts)  # type: ignore[no-untyped-call]  # the library lacks types
         except self._failures:
             raise ConnectionError("no reply from the shared state") from None
 
@@ -155,7 +155,7 @@ class SharedState:
             round(1000 * LONGEST_COOLDOWN),
             *entries,
         )
-        return await self._redis.execute_command(*command)  # type: ignore[no-untyped-call]  # the library's own gap
+        return await self._redis.execute_command(*command)  # type: ignore[no-untyped-call]  # the library lacks types
 
     async def _look_up(self) -> None:
         """Resolve the host, once at a time: each lookup that hangs occupies one of the few threads that others need."""

@@ -105,7 +105,8 @@ class HeldStream:
             raise self._broken
 
     def conclude(self) -> Iterator[StreamEvent]:
-        """Return the events held back. Every choice has ended and been checked before."""
+        """Return the events that the decoder still holds. They need no check, since every choice has ended and been
+        checked."""
         return finished(self._stream.conclude(), self._finisher)
 
     async def finish(self) -> None:
@@ -122,5 +123,6 @@ class HeldStream:
                 self._events.append(event)
         except UpstreamError as error:
             self._broken = error
-            # The chunk that ends the choice may also report the usage.
+            # The events after the broken choice are dropped, except the usage: the vendor may report it together with
+            # the end of the choice.
             self._events += [event for event in events if isinstance(event, Usage)]

@@ -44,7 +44,8 @@ class UpstreamResponse(Protocol):
         """The unchanged head; empty for a response without a network connection."""
 
     def take_all(self) -> bytes | None:
-        """Return the body and free the connection if all of it has arrived, else `None`. To be called before `read`."""
+        """Return the body and free the connection if all of it has arrived, else `None`. It must be called before
+        `read`."""
 
     async def read(self) -> bytes:
         """Return the next chunk of the body, empty at its end. Raises UpstreamError if the body broke off."""

@@ -71,7 +71,7 @@ class Stream(Protocol):
         """Whether the stream is over, so that `wait` must not be called."""
 
     def first(self) -> Iterator[StreamEvent]:
-        """Return the events read up to the first content. To be called once, before the other methods."""
+        """Return the events read up to the first content. It must be called once, before the other methods."""
 
     async def wait(self) -> None:
         """Wait for the next chunk, or the end. Raises UpstreamError."""
@@ -80,7 +80,7 @@ class Stream(Protocol):
         """Return the events of the chunk. Raises UpstreamError if the stream breaks, after the events before that."""
 
     def conclude(self) -> Iterator[StreamEvent]:
-        """Return the events held back, if the rest of the stream is not awaited."""
+        """Return the events that the decoder still holds, if the rest of the stream is not awaited."""
 
     async def finish(self) -> None:
         """Free the connection for another request after a complete response, or close it."""

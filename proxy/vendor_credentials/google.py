@@ -39,7 +39,7 @@ class GoogleFetch:
         found, self._found = self._found, None
         try:
             found = found or _load_credentials(self._source)
-            found.refresh(partial(Request(), timeout=5))  # type: ignore[no-untyped-call]  # the library's own gap
+            found.refresh(partial(Request(), timeout=5))  # type: ignore[no-untyped-call]  # the library lacks types
         except (GoogleAuthError, *LIBRARY_ERRORS) as error:
             raise Unobtainable(type(error).__name__) from None
         if not found.token:
@@ -55,7 +55,7 @@ def _load_credentials(source: GoogleSource) -> "Credentials":
     if source.file is None:
         found, _ = default(scopes=[source.scope])
     else:
-        # Deprecated for files from untrusted sources; this file is the operator's.
+        # The library deprecates this function for files from untrusted sources. This file is the operator's.
         found, _ = load_credentials_from_file(source.file, scopes=[source.scope])  # type: ignore[no-untyped-call]
     return found
 

@@ -1,7 +1,8 @@
-"""OpenAI's Responses API as a fake vendor that reasons, and refuses a conversation without its encrypted reasoning.
+"""A fake vendor with OpenAI's Responses API and a model that reasons. The vendor refuses a conversation without the
+encrypted reasoning of its turns.
 
 OpenAI itself accepts such a conversation, and the model then reasons again: its guide "Reasoning models" recommends to
-pass the items back (November 2026). It refuses a reasoning item without the item that followed it.
+pass the items back (November 2026). OpenAI refuses a reasoning item without the item that followed it.
 """
 
 from collections.abc import Iterator
@@ -33,7 +34,7 @@ class OpenAIResponses(ThinkingVendor):
                 "id": f"fc_{own}",
                 "call_id": f"call_{own}",
                 "name": name,
-                # With a space, as the model wrote the arguments.
+                # The model writes a space after each colon.
                 "arguments": orjson.dumps(given).decode().replace(":", ": "),
             }
             for own, name, given in calls_of(turn)

@@ -1,6 +1,6 @@
-"""The rules on source text: pure functions from a file's text, or from paths, to complaints.
+"""The rules on source text: pure functions that take a file's text, or paths, and return the violations.
 
-A text that does not contain the words of a rule is not parsed: parsing all files takes seconds.
+A rule parses a text only if it contains the words that the rule looks for, because parsing all files takes seconds.
 """
 
 import ast
@@ -101,8 +101,8 @@ def clock_reads(text: str) -> list[str]:
 
 
 def loop_tasks(text: str) -> list[str]:
-    """Return tasks that are started on an event loop object, which no import shows. Task groups are fine: they own
-    their tasks."""
+    """Return tasks that are started by a method of an event loop. The imports of a file do not show such a call. Task
+    groups are fine: they own their tasks."""
     if "create_task" not in text:
         return []
     return [
@@ -130,8 +130,8 @@ def secret_reads(text: str) -> list[str]:
 
 
 def broad_excepts(text: str) -> list[str]:
-    """Return handlers and `suppress` calls that stop every exception. A handler whose last statement re-raises stops
-    none."""
+    """Return handlers and `suppress` calls that catch every exception. A handler whose last statement re-raises is
+    allowed."""
     if not re.search(r"\bexcept\s*:|Exception", text):
         return []
     found = []
@@ -166,8 +166,8 @@ def functions(tree: ast.AST) -> Iterator[Function]:
 
 
 def too_long(text: str) -> list[str]:
-    """Return the file if it exceeds its budget, and each function that exceeds its own. Decorators and a function's
-    docstring do not count."""
+    """Return a violation if the file has too many lines, and one for each function that has too many. Decorators and a
+    function's docstring do not count."""
     found = []
     if (lines := len(text.splitlines())) > MAX_FILE_LINES:
         found.append(f"1: {lines} lines, {MAX_FILE_LINES} allowed")
@@ -224,7 +224,7 @@ def mirror_of(source: str) -> str:
 
 
 def missing_mirrors(sources: Mapping[str, str], tests: Collection[str]) -> list[str]:
-    """Return source files with functions, by path and text, whose mirror is not among the test paths."""
+    """Return the source files with functions whose test file is not among `tests`. `sources` maps paths to texts."""
     return [
         f"{path}: has no {mirror_of(path)}"
         for path, text in sources.items()
@@ -245,8 +245,7 @@ def room_of(path: str) -> str:
 
 
 def first_party_files(text: str, files: Collection[str]) -> list[tuple[int, str]]:
-    """Return the source files among `files` that a text imports, by line and path: modules, or the modules of imported
-    names."""
+    """Return the line and the path of each import from `files`: of a module, or of a name in a module."""
     found = []
     for use in uses(text):
         if use.imported:

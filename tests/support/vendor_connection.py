@@ -16,7 +16,7 @@ class BadRequest(Exception):
 
 
 class Owner(Protocol):
-    """The vendor as its connections see it."""
+    """The methods of the fake vendor that its connections call."""
 
     def began(self, connection: "Connection") -> None:
         """Note that a connection was made."""
@@ -57,8 +57,8 @@ class Connection(asyncio.Protocol):
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's transport is one without inheriting from it
-        self._transport.set_write_buffer_limits(0)  # writing waits for the kernel, so no FIN or RST overtakes bytes
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's has its methods but not its type
+        self._transport.set_write_buffer_limits(0)  # writes wait for the kernel, so data precedes FIN and RST
         self._writable.set()
         self._vendor.began(self)
         self._task = asyncio.get_running_loop().create_task(self._serve())

@@ -1,8 +1,8 @@
-"""The scoreboard: `python -m tests.trust` measures the figures of a tier and prints number, figure, target, verdict,
-value and seconds.
+"""The scoreboard: `python -m tests.trust` measures the figures of a tier and prints a row for each: number, tier,
+figure, target, verdict, seconds and value.
 
-A figure that was not run is `not run` with its reason, never good. Exit status: 0 if every selected figure is good, 1
-if one is bad, 3 if none is bad and one could not be run.
+A figure that was not measured has the verdict `not run`, with the reason. Exit status: 0 if every selected figure is
+good, 1 if one is bad, 3 if none is bad and one could not be run.
 """
 
 import argparse
@@ -24,7 +24,8 @@ from tests.trust.pytest_results import cases_of, run, selected
 
 
 def every_figure() -> Iterator[Figure]:
-    """Yield all measured figures, and a line for each number that only `UNHELD` has, so that the gap shows."""
+    """Yield all measured figures. Then yield each figure of `UNHELD` whose number no measured figure has, so that the
+    board shows the gap."""
     found = (*FIGURES, *LOAD_FIGURES)
     yield from found
     numbers = {figure.number for figure in found}
@@ -65,7 +66,7 @@ def verdicts(output: str) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The parsed command line; `options` are pytest's."""
+    """The parsed command line. `options` are passed to pytest."""
 
     tiers: str
     only: frozenset[str] = frozenset()
@@ -81,7 +82,8 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the board. `failures` are its failed tests. `due` means that it was selected."""
+    """One line of the board. `failures` are its failed tests. `due` is true if this run should have measured the
+    figure."""
 
     figure: Figure
     verdict: Literal["good", "BAD", "not run"]
@@ -106,8 +108,8 @@ class Line:
 
 
 def by_tests(figure: Figure, tests: Tests, cases: Sequence[Case]) -> Line:
-    """Return the line of a figure that tests decide. Each part of the selection must have run, and no test may be
-    skipped."""
+    """Return the line of a figure that is measured by tests. If none failed, each part of the selection must have run,
+    and no test may have been skipped."""
     found = dict.fromkeys(case for node in tests.selection for case in selected(cases, node))
     absent = [node for node in tests.selection if next(selected(cases, node), None) is None]
     seconds = sum(case.seconds for case in found)
@@ -141,7 +143,7 @@ def judged_line(figure: Figure, result: Result, seconds: float) -> Line:
 
 
 def lines(figures: Sequence[Figure], plan: Plan, folder: Path) -> Iterator[Line]:
-    """Measure the selected figures, tests first, all in one run. Return one line for each, in order."""
+    """Measure the selected figures, and yield the lines in order. All tests run first, in a single run of pytest."""
     held = [figure.how for figure in figures if plan.wants(figure) and isinstance(figure.how, Tests)]
     report = plan.report or folder / "tests.xml"
     if held and plan.report is None:

@@ -41,8 +41,8 @@ def all_passed(cases: Sequence[Case]) -> Result:
 
 @dataclass(frozen=True, slots=True)
 class Tests:
-    """A figure that tests decide. `paths` are paths and node ids as pytest takes them. `judge` combines the tests into
-    one result."""
+    """A figure that is measured by tests. `paths` are paths and node ids as pytest takes them. `judge` combines the
+    tests into one result."""
 
     __test__: ClassVar[bool] = False
     """Not a test class, in spite of its name."""

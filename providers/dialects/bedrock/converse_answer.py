@@ -1,4 +1,5 @@
-"""Decoder of non-streaming Converse responses into the common completion shape, with functions shared with streams.
+"""Decodes non-streaming Converse responses into the common completion shape. The decoder of streams uses some functions
+too.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime`, shapes `ConverseResponse`, `StopReason`, `TokenUsage`.
 """
@@ -140,7 +141,8 @@ def call_of(sent: UpstreamRequest, call: JsonObject) -> ToolCall:
 
 
 def finish_reason(reason: str) -> tuple[str, str | None]:
-    """Return the finish reason as `read_finish_reason` does."""
+    """Return the common finish reason, and Converse's own reason if that is more specific, otherwise `None`. Raises
+    UpstreamError if the reason means failure."""
     if reason in _FAILURES:
         message = "The upstream could not parse the response of its model."
         raise UpstreamError(Failure(FailureKind.NONCONFORMING, message))

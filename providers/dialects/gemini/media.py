@@ -85,7 +85,7 @@ _SENT_BACK = ("executableCode", "codeExecutionResult", "toolCall", "toolResponse
 
 
 class Unsendable(ValueError):
-    """Media that the vendor does not accept. The message continues "messages[n]"."""
+    """Media that the vendor does not accept. The message is the rest of a sentence that begins with "messages[n]"."""
 
 
 def media_part(part: Image | Document | Video, files: str | None) -> JsonObject:

@@ -21,8 +21,8 @@ def usage_of(raw: JsonObject, searches: int = 0) -> Usage | None:
     """Return the token counts with OpenAI's meaning: completion tokens include reasoning tokens. `None` if there are no
     counts. `searches` is the number of queries of the vendor's search, which the vendor does not count itself.
 
-    Older models count reasoning tokens as part of the candidates, which the total shows. Tokens of images, audio,
-    videos and documents are reported separately if there are any.
+    Older models include reasoning tokens in the candidates' count. The total count shows whether a model does. Tokens
+    of images, audio, videos and documents are reported separately if there are any.
     """
     prompt, total = _count(raw, "promptTokenCount"), _count(raw, "totalTokenCount")
     if prompt is None:

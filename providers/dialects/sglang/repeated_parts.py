@@ -1,8 +1,8 @@
-"""Removes from SGLang's events the text and the token ids that the previous event already had.
+"""Removes the text and the token ids that an event of SGLang repeats from the previous event.
 
-An event has the complete text so far and the ids of all its tokens. Parsing all of that in every event would cost the
-square of n for a stream of n tokens. Only the number of ids is read. The text is the first field of an event, the ids
-are the field after it.
+An event has the complete text so far and the ids of all its tokens. Parsing all of that in every event would take O(n²)
+time for a stream of n tokens. The decoder needs the number of ids, not the ids. The text is the first field of an
+event, and the ids are the second.
 
 Source: `sglang` 0.5.23 `srt/managers/tokenizer_manager.py`, November 2026.
 """
@@ -18,10 +18,10 @@ _DIGITS = b"0123456789,"
 class RepeatedParts:
     """The repeated parts of one stream.
 
-    `_begun` is the last event that was JSON, up to the end of its text. `_known` are the ids of that event as bytes,
-    `_known_count` is their number. `_next_begun` and `_next_known` are the same parts of the current event. `text` says
-    whether the repeated text was removed from the current event. `count` is the number of ids that were removed from
-    it.
+    `_begun` holds the bytes of the last event that was JSON, from its start to the end of its text. `_known` are the
+    ids of that event as bytes, `_known_count` is their number. `_next_begun` and `_next_known` are the same parts of
+    the current event. `text` says whether the repeated text was removed from the current event. `count` is the number
+    of ids that were removed from it.
     """
 
     __slots__ = ("_begun", "_known", "_known_count", "_next_begun", "_next_known", "count", "text")
@@ -33,11 +33,11 @@ class RepeatedParts:
         self.text = False
 
     def without(self, event: bytes) -> bytes:
-        """Return an event without the ids of the previous event, and without the text of the previous event if it
-        begins with that too.
+        """Return an event without the ids of the previous event. If its text begins with the previous text, that is
+        removed too.
 
-        The event is unchanged if it does not begin with all of the previous ids. The returned bytes are JSON if and
-        only if the event is JSON, and differ from the event only by the removed parts.
+        The event is returned unchanged if its ids do not begin with all of the previous ids. The returned bytes are
+        JSON if and only if the event is JSON, and differ from the event only by the removed parts.
         """
         known, at = self._known, len(self._begun)
         self.count, self.text = 0, False
@@ -62,12 +62,13 @@ class RepeatedParts:
         return _TEXT_START + event[at:start] + ids[1:] + event[last:]
 
     def know(self, ids: int) -> None:
-        """Remove text and ids of the current event, which was JSON with this number of ids, from the next event."""
+        """Store the current event, so that its text and ids are removed from the next event. It must have been JSON.
+        `ids` is the number of its ids."""
         self._begun, self._known, self._known_count = self._next_begun, self._next_known, ids
 
 
 def _continues_character(event: bytes, at: int) -> bool:
-    """Return whether the text before `at` may end within a character, so that it cannot be removed by itself."""
+    """Return whether the text before `at` may end in the middle of a character, so that it must not be removed."""
     return b"\x80" <= event[at : at + 1] < b"\xc0" or event.startswith(b"\\u", at)
 
 

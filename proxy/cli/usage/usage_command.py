@@ -107,7 +107,7 @@ def _query(options: UsageOptions, zone: str) -> UsageQuery:
 
 
 def show_table(report: UsageReport) -> None:
-    """Print the report as a table, and how far the ledger is loaded."""
+    """Print the report as a table. Print to stderr the time up to which the ledger is loaded."""
     heads, *rows = usage_table(report)
     print(paint(heads, Style.BOLD))
     for row in rows:

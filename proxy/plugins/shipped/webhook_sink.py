@@ -1,12 +1,12 @@
 """A usage sink that posts batches of rows as signed JSON.
 
 Options: `url`; `secret`, which signs a batch, or a list of several secrets while receivers switch to a new one;
-`allow_private`, for an address in a private network, which may be plain http.
+`allow_private: true`, which permits an address in a private network, and plain http to it.
 
 The body is `{"version": 1, "rows": […]}`. The header `x-dragoman-signature` is `t=SECONDS,v1=HEX`. HEX is the
-HMAC-SHA256 of `SECONDS.BODY` under the secret. With several secrets there is one `v1` for each, as in Stripe's
-webhooks (docs.stripe.com/webhooks, November 2026). A batch is sent again unless the response is a 2xx, so a row may
-arrive twice. Its `id` identifies the duplicate.
+HMAC-SHA256 of `SECONDS.BODY` under the secret. With several secrets there is one `v1` for each, as in Stripe's webhooks
+(docs.stripe.com/webhooks, November 2026). A batch is sent again unless the response is a 2xx, so a row may arrive
+twice. Both copies of the row have the same `id`.
 """
 
 import hashlib

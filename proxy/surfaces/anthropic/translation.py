@@ -14,11 +14,12 @@ class Translation:
     """One request during translation.
 
     `chat` holds its fields in OpenAI's chat shape; `system` and `turns` are the messages of its conversation. `binding`
-    describes, by field, content that only Anthropic's own API can honour. `left_out` names dropped fields that have no
-    effect on the response, `native_left_out` the fields that go to no vendor. `instead` has the fields that may be
-    replaced by other fields, or dropped if these are empty. `display` is the requested display of reasoning. `unsaid`
-    names fields whose value the client left to the model. `instructs_later` is true if there are instructions within
-    the conversation, which not every vendor accepts; `lacks_address`, if the address of an image is empty.
+    maps a field that only Anthropic's own API supports to its description in an error message. `left_out` names dropped
+    fields that have no effect on the response. `native_left_out` names the fields that go to no vendor. `instead` maps
+    a field to the fields that may replace it. If they are empty, the field may be dropped. `display` is the requested
+    display of reasoning. `unsaid` names fields whose value the client left to the model, so that the translation chose
+    a general one. `instructs_later` is true if there are instructions within the conversation, which not every vendor
+    accepts. `lacks_address` is true if the address of an image is empty.
     """
 
     chat: JsonObject = field(default_factory=dict)
@@ -35,8 +36,8 @@ class Translation:
     envelopes: EnvelopeOpener = field(default_factory=EnvelopeOpener)
 
     def bind(self, name: str, part: str = "") -> None:
-        """Note a field, or the part of it named by `part`, that only Anthropic's own API can honour. Only the first
-        such part of a field is reported."""
+        """Note a field that only Anthropic's own API supports, or the part of it that `part` names. Only the first such
+        part of a field is reported."""
         self.binding.setdefault(name, f"'{name}' with {part}" if part else f"'{name}'")
 
     def leave_out(self, name: str) -> None:
@@ -44,7 +45,8 @@ class Translation:
         self.left_out[name] = None
 
     def leave_out_everywhere(self, name: str) -> None:
-        """Note a field that goes to no vendor, not even in the client's own body."""
+        """Note a field that goes to no vendor. It is removed even from a body that Anthropic gets without
+        translation."""
         self.left_out[name] = self.native_left_out[name] = None
 
     def losses(self) -> TranslationLosses | None:

@@ -1,7 +1,7 @@
 """Forty models as people write them for structured output, each with a valid and an invalid value.
 
 The invalid values break rules that vendors most often do not enforce: bounds, lengths, patterns, and rules that no
-vendor has a form for.
+vendor's keywords can express.
 """
 
 import datetime

@@ -1,5 +1,5 @@
-"""One subschema in a vendor's keywords: exact replacements, weakened ones that are reported, and keywords without a
-form."""
+"""One subschema is rewritten in a vendor's keywords: exact replacements, weaker ones, which are reported, and keywords
+that the vendor cannot express."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The process log reports each step of a budget once, and a clock that was set back."""
+"""The process log reports each step of a budget once, and reports that the clock was set back."""
 
 import logging
 from datetime import UTC

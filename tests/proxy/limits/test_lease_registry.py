@@ -1,4 +1,5 @@
-"""Eight processes that share a limit, in virtual time: how exactly and how fairly, and through which failures."""
+"""Processes that share a limit, in virtual time: how exactly they keep it, how fairly they divide it, and during
+failures."""
 
 import asyncio
 import gc
@@ -41,7 +42,7 @@ SHARP = Limits((Rate(Unit.REQUESTS, 60_000, Period.MINUTE, 1000),))
 """1,000 a second, in bursts of 1,000."""
 
 CALM = Limits((Rate(Unit.REQUESTS, 18_000, Period.MINUTE, 300),))
-"""300 a second, for tests in which the last percent does not matter."""
+"""300 a second, for tests that accept a deviation of a few percent."""
 
 
 @pytest.mark.parametrize("weights", [EVEN, UNEVEN], ids=["even", "uneven"])
@@ -201,7 +202,8 @@ async def test_where_something_else_is_kept_the_sum_stays_at_the_limit() -> None
 @pytest.mark.parametrize(("seen", "seconds"), [(True, 1), (False, GONE_SECONDS + 1)], ids=["seen to end", "silent"])
 @in_virtual_time
 async def test_killed_processes_leave_the_rate_to_the_others(seen: bool, seconds: float) -> None:
-    """A process that is only silent may continue alone."""
+    """A process that is silent may still admit requests on its own, so its part is not free until GONE_SECONDS have
+    passed."""
     world = World()
     processes = fleet(world, CALM)
     await run_traffic(processes, 450, 3)
@@ -254,7 +256,7 @@ async def test_what_others_spend_is_known_within_seconds() -> None:
 
 
 class SilentSource:
-    """A source whose exchanges get no response if it is `deaf`. It notes the number of leases in each exchange."""
+    """A source of leases whose exchanges fail while it is `deaf`. `sizes` has the number of leases in each exchange."""
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
@@ -297,7 +299,7 @@ async def test_a_team_with_leased_limits_takes_about_a_kilobyte(budgets: tuple[S
     limits = {name: Limits(rates, concurrent=64) for name in names}
     warm = SimulatedProcess(World(), "warm", 8, limits, dict.fromkeys(names, budgets) if budgets else {})
     assert isinstance(await warm.registry.admit_waiting((names[0],), 100, 100), Reservation)
-    await stop([warm])  # objects that are made once and cached do not count for a team
+    await stop([warm])  # creates cached objects, which are not part of a team's memory
     tracemalloc.start()
     process = SimulatedProcess(world := World(), "one", 8, limits, dict.fromkeys(names, budgets) if budgets else {})
     for first in range(0, len(names), MAX_ENTRIES):
@@ -307,7 +309,7 @@ async def test_a_team_with_leased_limits_takes_about_a_kilobyte(budgets: tuple[S
             each.settle(90, 90)
     await asyncio.sleep(12)
     world.counter = LeaseCounter()
-    gc.collect()  # the remains of exchanges do not count for a team
+    gc.collect()  # garbage of the exchanges is not part of a team's memory
     ours = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, "*/proxy/limits/*")])
     tracemalloc.stop()
     await stop([process])

@@ -75,7 +75,8 @@ async def test_an_ambiguous_request_is_refused_and_nothing_behind_it_is_read(rea
 @looped("data", REFUSED.values(), ids=REFUSED.keys())
 async def test_an_ambiguous_request_in_pieces_ends_its_connection_just_so(reader: Reader, data: bytes) -> None:
     async with connected(reader.port) as client:
-        # A client that continues to send after the response may find the connection reset before it has read it.
+        # If a client continues to send after the response, the connection may be reset before the client has read the
+        # response.
         with suppress(ConnectionError):
             await send_in_parts(client, data + NEXT + NEXT, 7)
             await client.closed()

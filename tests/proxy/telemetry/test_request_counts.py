@@ -20,7 +20,7 @@ from proxy.telemetry.metrics import SHOWN_DIGITS, Metrics
 from proxy.telemetry.request_counts import DURATION_BUCKETS, FIRST_TOKEN_BUCKETS, OVERHEAD_BUCKETS
 from tests.support.examples import examples
 
-disable_created_metrics()  # type: ignore[no-untyped-call]  # the library's own gap
+disable_created_metrics()  # type: ignore[no-untyped-call]  # the library lacks types
 
 
 @dataclass

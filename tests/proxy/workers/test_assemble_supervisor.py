@@ -113,7 +113,9 @@ async def test_the_page_and_the_status_show_the_sum_of_all_workers(tmp_path: Pat
         hour = status["last_hour"]
         assert sum(sum(minute["outcomes"].values()) for minute in hour["minutes"]) == 40
         assert [(each["name"], each["requests"]) for each in hour["models"]] == [("mock/echo", 20)]
-        assert [each["request_id"] for each in status["failed_requests"]] == [f"failed-{n}" for n in range(19, -1, -1)]
+        # Each worker notes the ends of its own requests: on a busy machine, the order of two workers may differ.
+        assert {each["request_id"] for each in status["failed_requests"]} == {f"failed-{n}" for n in range(20)}
+        assert len(status["failed_requests"]) == 20
         assert status["reloads"][0]["changes"] == ["model mock/new added", "model mock/echo removed"]
         page = (await exchange(admin, request("GET", "/"))).body.decode()
         assert page.count("worker 1 (process ") == page.count("worker 2 (process ") == 1

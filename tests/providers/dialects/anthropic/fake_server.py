@@ -1,4 +1,7 @@
-"""Anthropic's Messages wire. Shapes: `anthropic` 2.12.0 `Message`, `RawMessageStreamEvent`, `MessageTokensCount`."""
+"""A fake of Anthropic's Messages API.
+
+Shapes: `anthropic` 2.12.0 `Message`, `RawMessageStreamEvent`, `MessageTokensCount`.
+"""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Each unified field on Anthropic's wire: written, left out because it is neutral, or refused by name."""
+"""Each unified field in Anthropic's API: written, omitted if it is neutral, or refused by an error that names it."""
 
 import hashlib
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Conversations on Anthropic's wire."""
+"""Conversations in Anthropic's API."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tools on Anthropic's wire."""
+"""Tools in Anthropic's API."""
 
 import re
 

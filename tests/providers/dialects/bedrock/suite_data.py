@@ -1,4 +1,4 @@
-"""The judges, fixture sets and benchmark streams of the Bedrock dialect."""
+"""The checks of sent bodies, the fixture sets and the benchmark streams of the Bedrock dialect."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Each unified field on Converse: written, left out because it is neutral, or refused by name."""
+"""Each unified field in the Converse API: written, omitted if it is neutral, or refused by an error that names it."""
 
 import hashlib
 from dataclasses import replace

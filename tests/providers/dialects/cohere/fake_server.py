@@ -1,4 +1,4 @@
-"""Cohere's v2 chat wire. Shapes: `cohere` 7.3.1 `V2ChatResponse`, `V2ChatStreamResponse`."""
+"""A fake of Cohere's v2 chat API. Shapes: `cohere` 7.3.1 `V2ChatResponse`, `V2ChatStreamResponse`."""
 
 from collections.abc import Iterator
 

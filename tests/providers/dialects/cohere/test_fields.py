@@ -1,4 +1,4 @@
-"""Each unified field on Cohere's wire: written, left out because it is neutral, or refused by name."""
+"""Each unified field in Cohere's API: written, omitted if it is neutral, or refused by an error that names it."""
 
 import orjson
 import pytest

@@ -1,4 +1,4 @@
-"""Conversations on Cohere's wire."""
+"""Conversations in Cohere's API."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tools on Cohere's wire."""
+"""Tools in Cohere's API."""
 
 from providers.dialects.cohere.tools import CohereToolNames
 from providers.json_types import JsonObject

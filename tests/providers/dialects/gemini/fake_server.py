@@ -1,4 +1,7 @@
-"""Gemini's wire. Shapes: `google-genai` 3.4.0 `GenerateContentResponse`; errors as the API's reference shows them."""
+"""A fake of Gemini's API.
+
+Shapes: `google-genai` 3.4.0 `GenerateContentResponse`; errors as the API's reference shows them.
+"""
 
 from collections.abc import Iterator
 

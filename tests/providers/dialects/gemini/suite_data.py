@@ -1,4 +1,4 @@
-"""The judges, fixture sets and benchmark streams of the Gemini dialect."""
+"""The checks of sent bodies, the fixture sets and the benchmark streams of the Gemini dialect."""
 
 from collections.abc import Mapping
 from dataclasses import replace

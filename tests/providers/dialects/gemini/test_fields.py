@@ -1,4 +1,4 @@
-"""The unified fields on Gemini's wire."""
+"""The unified fields in Gemini's API."""
 
 from dataclasses import replace
 from typing import cast

@@ -1,4 +1,4 @@
-"""Media on Gemini's wire."""
+"""Media in Gemini's API."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Conversations on Gemini's wire."""
+"""Conversations in Gemini's API."""
 
 from collections.abc import Callable
 from functools import partial

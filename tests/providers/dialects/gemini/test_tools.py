@@ -1,4 +1,4 @@
-"""Functions on Gemini's wire."""
+"""Functions in Gemini's API."""
 
 import re
 from typing import Any, cast

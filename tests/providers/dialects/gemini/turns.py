@@ -1,4 +1,4 @@
-"""Messages and contents for the tests of conversations on Gemini's wire."""
+"""Messages and contents for the tests of conversations in Gemini's API."""
 
 from providers.json_types import JsonObject, JsonValue
 

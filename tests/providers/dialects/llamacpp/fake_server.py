@@ -1,4 +1,4 @@
-"""llama.cpp's own wire. Shapes: `tools/server/README.md`; the server of xllamacpp 2026.10."""
+"""A fake of llama.cpp's own API. Shapes: `tools/server/README.md`; the server of xllamacpp 2026.10."""
 
 from providers.json_types import JsonObject, JsonValue
 from tests.conformance.engine import WINDOW, EngineChoice, EngineRequest, constrained, prompt_tokens

@@ -1,4 +1,4 @@
-"""Each unified field on llama.cpp's wire: written, left out because it is neutral, or refused by name."""
+"""Each unified field in llama.cpp's API: written, omitted if it is neutral, or refused by an error that names it."""
 
 from providers.capabilities import APPENDED, COUNTED, Support
 from providers.constraints.constraint_styles import regex_grammar

@@ -1,4 +1,4 @@
-"""Each unified field on LLM Engine's wire: written, left out because it is neutral, or refused by name."""
+"""Each unified field in LLM Engine's API: written, omitted if it is neutral, or refused by an error that names it."""
 
 from providers.capabilities import RANKED
 from providers.dialects.llm_engine.fields import capabilities

@@ -1,4 +1,4 @@
-"""Ollama's own wire, prompts and chats. Shapes: Ollama `api/types.go`, August 2026."""
+"""A fake of Ollama's own API for prompts and chats. Shapes: Ollama `api/types.go`, August 2026."""
 
 from functools import partial
 

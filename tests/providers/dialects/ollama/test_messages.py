@@ -1,4 +1,4 @@
-"""Conversations and tools on Ollama's wire."""
+"""Conversations and tools in Ollama's API."""
 
 from providers.dialects.ollama.messages import OllamaConversation
 from providers.json_types import JsonObject, JsonValue

@@ -1,4 +1,4 @@
-"""OpenAI's wire, completions and chat, for the whole family of vendors.
+"""A fake of OpenAI's completions and chat APIs, for all vendors that are compatible with them.
 
 Shapes: OpenAI OpenAPI 2.3.0 `CreateCompletionResponse`, `CreateChatCompletionResponse` and their chunks; the token
 count endpoints are from vLLM, SGLang, llama.cpp and TGI.

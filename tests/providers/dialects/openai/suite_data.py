@@ -1,4 +1,4 @@
-"""The judges, fixture sets and benchmark streams of the OpenAI dialect.
+"""The checks of sent bodies, the fixture sets and the benchmark streams of the OpenAI dialect.
 
 A profile whose vendor publishes no types is checked against OpenAI's types and a hand-written list of the fields that
 its documentation adds. The sources are the pages that its entry in `providers/profiles/profiles.yaml` names, read in

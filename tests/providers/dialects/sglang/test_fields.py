@@ -1,4 +1,4 @@
-"""Each unified field on SGLang's wire: written, left out because it is neutral, or refused by name."""
+"""Each unified field in SGLang's API: written, omitted if it is neutral, or refused by an error that names it."""
 
 from typing import cast
 

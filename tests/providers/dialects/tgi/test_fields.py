@@ -1,4 +1,4 @@
-"""Each unified field on TGI's wire: written, left out because it is neutral, or refused by name."""
+"""Each unified field in TGI's API: written, omitted if it is neutral, or refused by an error that names it."""
 
 from typing import cast
 

@@ -1,4 +1,4 @@
-"""Each unified field as a tensor of Triton's: written, left out because it is neutral, or refused by name."""
+"""Each unified field as a Triton tensor: written, omitted if it is neutral, or refused by an error that names it."""
 
 from providers.capabilities import COUNTED, Support
 from providers.dialects.triton.fields import capabilities

@@ -1,4 +1,4 @@
-"""Each unified field on watsonx.ai's two wires: written, left out because it is neutral, or refused by name."""
+"""Unified fields in watsonx.ai's two APIs: written, omitted if neutral, or refused by an error that names them."""
 
 import orjson
 

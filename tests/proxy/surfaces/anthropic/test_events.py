@@ -1,4 +1,4 @@
-"""Events as bytes."""
+"""The bytes of the Messages API's stream events."""
 
 import orjson
 

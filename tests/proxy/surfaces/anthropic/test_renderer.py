@@ -1,4 +1,4 @@
-"""Non-streaming responses and streams of the Messages API, which the vendor's SDK reads to the same object."""
+"""Responses of the Messages API: the vendor's SDK parses a stream and a non-streaming response into the same object."""
 
 import sys
 from collections.abc import Callable
@@ -360,7 +360,7 @@ PIECES = {
 def test_a_piece_costs_at_most_two_fifths_more_calls_than_that_of_a_chat(first: Chunk, piece: Chunk) -> None:
     chat = begun(OPENAI.renderer(converse(stream=True), FACTS), first)
     ours = begun(renderer(), first)
-    # Up to CPython 3.11 a comprehension counts as a call, and a chat's delta of arguments has one.
+    # CPython up to 3.11 counts a comprehension as a call. The chat renderer has one for each chunk of arguments.
     assert calls_for(lambda: ours.chunk(piece)) <= 1.4 * calls_for(lambda: chat.chunk(piece))
 
 
