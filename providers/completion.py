@@ -332,7 +332,8 @@ class NativeForm:
     after: bytes
 
 
-# Not frozen, which would double its cost: one is made with nearly every read.
+# The class is not frozen, because an object is made with nearly every read, and making a frozen one takes twice as
+# long.
 @dataclass(slots=True)
 class TextRun:
     """Consecutive chunks of one choice that hold only one `part`, none of them empty: its text, its reasoning, or the

@@ -246,7 +246,7 @@ def _circles_from(starts: Iterable[str], routes: Mapping[str, RouteSection]) -> 
     end."""
     done: set[str] = set()
     for start in starts:
-        # No recursion: a chain of routes may exceed the interpreter's recursion limit.
+        # The search does not recurse, because a chain of routes may exceed the interpreter's recursion limit.
         trail = {start: _routes_after(start, routes)} if start not in done else {}
         while trail:
             name = next(reversed(trail))

@@ -89,8 +89,8 @@ class StopScanner:
         return self._settle(chunk, self._end, _ALL_TOKENS)
 
     def _settle(self, chunk: Chunk, safe: int, tokens_end: int) -> Iterator[Chunk]:
-        """Yield the chunk with the text before `safe`, from where on a stop string may have begun, and the tokens
-        before `tokens_end`."""
+        """Yield the chunk with the text before `safe` and the tokens before `tokens_end`. From `safe` on, the text may
+        be the beginning of a stop string."""
         # Of stop strings at the same position, the shorter is a prefix of the longer, so the least is the shortest.
         found = min([(search.found, search.stop) for search in self._searches if search.found >= 0], default=None)
         begin = self._end - self._held.size

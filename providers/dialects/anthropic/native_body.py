@@ -233,7 +233,7 @@ def _mended_turn(turn: JsonValue, mended: MendedBody) -> tuple[JsonValue, ...]:
     if not isinstance(content, list):
         return (turn,)
     blocks = [block for each in content for block in _mended_block(each, mended)]
-    # Always a new list, because cache markers are removed from it later.
+    # The list is always a new one, because cache markers are removed from it later.
     return ({**turn, "content": blocks},) if blocks else ()
 
 

@@ -169,7 +169,7 @@ FIELDS: Mapping[str, FieldWriter] = {
 """Writers of the fields besides tools. Other fields are refused unless neutral."""
 
 WRITTEN_ELSEWHERE = frozenset({"tools", "tool_choice"})
-"""Fields that are written with the tools."""
+"""Fields that have no writer here, because the code for tools writes them."""
 
 _FIXED_CELLS: Mapping[str, Cell] = {
     **ONE_CHAT,

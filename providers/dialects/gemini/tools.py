@@ -1,4 +1,5 @@
-"""Tools of a request to Gemini: function declarations, the tool choice, names that its pattern allows, Google's tools.
+"""Tools of a request to Gemini: function declarations, the tool choice, function names in the form that Gemini allows,
+and Google's own tools.
 
 For a tool that Google runs itself, such as Google Search, a client writes `{"type": "google_search"}`. The tool's
 settings stand beside `type` or below the tool's name, in the vendor's spelling or with underscores. Beside functions
@@ -58,7 +59,7 @@ SERVER_TOOLS: Mapping[str, str] = {
     **{name: name for name in _GOOGLE_TOOLS},
     **{_with_underscores(name): name for name in _GOOGLE_TOOLS},
 }
-"""The vendor's tool names, by either spelling."""
+"""The vendor's names of its tools, by both spellings that clients use."""
 
 _UNIFIED_KEYS = frozenset({"type", "cache_control"})
 

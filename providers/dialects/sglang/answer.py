@@ -332,7 +332,7 @@ class SglangReader:
             state.add(text)
         else:
             state.replace(text)
-        # Not a choice whose event has less text than was passed on: the continuation of such a text is not new.
+        # If an event has less text than was passed on, the choice is not kept: the text that follows is not new.
         self._whole = state if continues or (not new_only and len(text) >= state.passed) else None
         state.meta = meta
         chunk_text = state.take_complete() if end is None else state.rest()
