@@ -17,7 +17,7 @@ MAX_FITTING_CALLS = 3
 """The most calls of one request, including the first."""
 
 MARGIN_TOKENS = 16
-"""Tokens kept free if the vendor's count of the prompt is an estimate."""
+"""The number of tokens that are kept free if the vendor's count of the prompt is an estimate."""
 
 MAX_TEXT = 8192
 """The most characters of an error that are read, here and by the dialects. Some vendors repeat the request in an error,

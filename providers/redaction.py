@@ -33,7 +33,8 @@ _BLOCK_CHARACTERS: Final = PART_CHARACTERS // 2
 """Characters of the blocks into which a text is split to search for a part of a secret."""
 
 _MOST_ENCODED_CHARACTERS: Final = 512
-"""Characters of a long secret whose base64 and hexadecimal forms are searched for."""
+"""The most bytes of a secret whose base64 and hexadecimal forms are searched for. Of a longer secret, the forms of its
+first bytes are searched for."""
 
 _LOWER: Final = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _ESCAPE: Final = re.compile(

@@ -271,7 +271,8 @@ class Deadlines:
             self._arm()
 
     def _fire(self, expired: DeadlinePassed) -> None:
-        # Only once: a second cancellation could not be undone, and the error of the first would be lost.
+        # The task is cancelled only once: a second cancellation could not be undone, and the error of the first would
+        # be lost.
         if self._task is not None and self.passed is None:
             self.passed = expired
             self._task.cancel()

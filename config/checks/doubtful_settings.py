@@ -66,7 +66,7 @@ def _is_public(host: str) -> bool:
 
 
 _MOST_NESTED_ROUTES = 16
-"""Routes within routes that are followed. Another check reports circles."""
+"""The most routes within routes that are followed. Another check reports circles."""
 
 
 def doubtful_hedges(context: CheckContext) -> Iterator[Problem]:

@@ -15,7 +15,7 @@ from providers.constraints.schema_rules import ANNOTATIONS, ASSERTIONS, SchemaRu
 from providers.json_types import JsonObject, JsonValue
 
 MOST_NOTED_CHARACTERS: Final = 200
-"""Characters of one keyword's value that the description quotes."""
+"""The most characters of one keyword's value that the description quotes."""
 
 _MERGEABLE_KEYWORDS = frozenset({"properties", "required", "type", "additionalProperties", *ANNOTATIONS})
 _TYPE_KEYWORDS = frozenset({"type", "anyOf", "allOf", "enum", "const", "$ref", "properties"})

@@ -103,7 +103,7 @@ def fit_references(references: References, rules: SchemaRules) -> bool:
         return False
     root, weakened = references.root, False
     nodes = [node for _, node in reachable(references)]
-    # Before any definition is renamed, since references contain the names in the client's text.
+    # The targets are found before any definition is renamed, because references contain the names in the client's text.
     targets = [(node, references.target(node["$ref"])) for node in nodes if "$ref" in node]
     if any(keyword in node for node in nodes for keyword in ("$dynamicRef", "$recursiveRef")):
         raise Unfittable("has references whose target depends on the place of the reference")

@@ -89,8 +89,8 @@ class StopScanner:
         return self._settle(chunk, self._end, _ALL_TOKENS)
 
     def _settle(self, chunk: Chunk, safe: int, tokens_end: int) -> Iterator[Chunk]:
-        """Yield the chunk with the text before `safe` and the tokens before `tokens_end`. At `safe` or later a stop
-        string may have begun."""
+        """Yield the chunk with the text before `safe` and the tokens before `tokens_end`. From `safe` on, the text may
+        be the beginning of a stop string."""
         # If two stop strings match at one position, the shorter is a prefix of the longer, so `min` returns the
         # shorter.
         found = min([(search.found, search.stop) for search in self._searches if search.found >= 0], default=None)

@@ -161,7 +161,8 @@ class SSEParser:
             else:
                 if isinstance(self._data, bytes):
                     self._data = bytearray(self._data)
-                # Not a list: joining millions of empty lines would take 80 bytes for each.
+                # The lines are not collected in a list, because joining millions of empty lines would take 80 bytes for
+                # each.
                 self._data += b"\n"
                 self._data += value
             self._check_cap(0)

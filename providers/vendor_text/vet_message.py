@@ -67,7 +67,7 @@ def vet(text: str) -> str:
     """Return a vendor's message in a form that is safe to show: one line of at most MAX_MESSAGE characters, without
     keys, organisation ids, private addresses and file paths."""
     if len(text) > 2 * MAX_MESSAGE:
-        # Not cut within a word: half of a key would not be recognised as a key.
+        # The text is not cut within a word, because half of a key would not be recognised as a key.
         text = text[: 2 * MAX_MESSAGE].rpartition(" ")[0] + " …"
     clean = _ADDRESS.sub(_masked, _SECRET.sub("[redacted]", _CONTROL.sub(" ", text)))
     return clean if len(clean) <= MAX_MESSAGE else clean[: MAX_MESSAGE - 1] + "…"

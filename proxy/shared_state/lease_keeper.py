@@ -1,5 +1,5 @@
-"""The common base of all leases: the protocol of their registry, and the part of a limit that a process has alone. Time
-is an argument."""
+"""The common base of all leases: the protocol of their registry, and the part of a limit that a process has while it
+counts alone. Time is an argument."""
 
 import math
 from functools import lru_cache

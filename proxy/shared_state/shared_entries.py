@@ -66,7 +66,7 @@ for i = 1, 3 do redis.call('PEXPIRE', KEYS[i], ARGV[1]) end
 return 1
 """
 """Adds entries of an owner, and drops old ones and those beyond the size limit. The keys are a hash of the entries,
-their times, and their total size. An entry without data stands for a deleted one."""
+their times, and their total size. An entry without data marks a deleted entry."""
 
 GET: Final = f"""\
 {_TIME}\
@@ -140,7 +140,7 @@ class SharedEntries:
 
     def put(self, owner: str, entries: Mapping[str, bytes]) -> "asyncio.Future[bool] | None":
         """Write entries soon. Return a future of whether they were written, `None` if they are not written because too
-        much waits or Redis cannot be reached. An entry without data stands for a deleted one."""
+        much waits or Redis cannot be reached. An entry without data marks a deleted entry."""
         write, most = _Write(owner, dict(entries)), self._rules.waiting_bytes
         size = write.size
         full = self._waiting_bytes + size > most or self._waiting_of[owner] + size > most // 2

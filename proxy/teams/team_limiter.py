@@ -179,7 +179,7 @@ class TeamLimiter:
         ratio = bound.ratio
         if ratio is UNKNOWN_RATIO:  # A request with another key of the team may have begun it.
             ratio = bound.ratio = self.estimates.ratio(bound.pair)
-        # As `TokenRatio.parts`: a call of it would double the cost.
+        # This does the same as `TokenRatio.parts`, because a call of that method would double the cost.
         prompt, answer = round((prompt_bytes or 0) / TEXT_BYTES_PER_TOKEN * ratio.prompt), round(most * ratio.answer)
         paid: int | None = 0
         if bound.priced:

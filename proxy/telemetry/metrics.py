@@ -40,7 +40,7 @@ from proxy.version import VERSION
 InstrumentT = TypeVar("InstrumentT", bound=Instrument)
 
 MAX_LABEL_SETS = 5_000
-"""Sets of label values that are counted separately; rendering as many labelled histograms takes over half a second."""
+"""The most sets of label values that are counted separately. Rendering as many histograms takes over half a second."""
 
 SHOWN_DIGITS = 9
 """Decimals of a counter: billionths of a USD, as in the ledger."""

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from proxy.version import USER_AGENT
 
 MOST_RESPONSE: Final = 4096
-"""Bytes of a response that are read in order to reuse its connection; a longer response closes it."""
+"""The most bytes of a response that are read in order to reuse its connection; a longer response closes it."""
 
 PAUSE: Final = 1.0
 """Seconds before an export is repeated, doubled each time, unless the collector sets the time."""

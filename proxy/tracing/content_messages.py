@@ -14,8 +14,8 @@ from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt, Prompt, TextPrompt
 
 MOST_CHARACTERS: Final = 32_000
-"""Characters of the texts of a prompt, and of the texts of a response. Of a longer conversation the latest messages are
-stored."""
+"""The most characters of the texts of a prompt, and of the texts of a response. Of a longer conversation the latest
+messages are stored."""
 
 MOST_MESSAGES: Final = 64
 MOST_PARTS: Final = 64

@@ -18,7 +18,7 @@ MOST_CHARACTERS: Final = 16 * 2**20
 """Requests that wait, and characters of prompts and responses in them."""
 
 MOST_AT_ONCE: Final = 256
-"""Requests in one export: encoding them takes several ms, in alternation with the event loop's thread."""
+"""The most requests in one export: encoding them takes several ms, in alternation with the event loop's thread."""
 
 EXPORT_EVERY: Final = 1.0
 """Seconds for which requests are collected, unless MOST_AT_ONCE requests come sooner."""

@@ -18,7 +18,7 @@ from proxy.tracing.metric_names import OPERATION, SHAPES, Labels, Names, Quantit
 from proxy.tracing.semantic_conventions import GENERATING, OTHER_OPERATION, CalledDeployments, operation_of
 
 MOST_SERIES: Final = 1000
-"""Combinations of labels; further ones are not counted here."""
+"""The most combinations of labels; further ones are not counted here."""
 
 _PARTS: Final = (
     (Quantity.CACHE_READ, "prompt_details", "cached_tokens"),

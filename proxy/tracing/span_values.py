@@ -20,7 +20,7 @@ from proxy.trace_context import NoteValue, SampledTrace, SpanNotes
 from proxy.tracing.semantic_conventions import OTHER_OPERATION, CalledDeployment, CalledDeployments, operation_of
 
 MOST_TEXT: Final = 256
-"""Characters of values that a client chose: its path and its model."""
+"""The most characters of values that a client chose: its path and its model."""
 
 FIRST_CONTENT: Final = "gen_ai.first_content"
 """The event at which the content of a streamed response began."""
@@ -123,7 +123,8 @@ def spans_of(request: FinishedRequest, deployments: CalledDeployments) -> Iterat
 
 
 MOST_LABELS: Final = 1024
-"""Combinations of labels that are cached. Clients choose some of the labels, of at most MOST_TEXT characters each."""
+"""The most combinations of labels that are cached. Clients choose some of the labels, of at most MOST_TEXT characters
+each."""
 
 
 class _RequestKind(NamedTuple):

@@ -1,5 +1,5 @@
-"""The composition root of several processes: the configuration, the operator's listener, signals, and workers that
-serve."""
+"""The composition root of a gateway with several processes: creates the objects of the supervisor, opens the operator's
+listener, handles signals, and runs the workers that serve."""
 
 import asyncio
 import signal
@@ -35,10 +35,10 @@ from proxy.workers.worker_main import WorkerSettings
 from proxy.workers.worker_template import WorkerTemplate, start_program
 
 STOP_TIMEOUT: Final = 2.0
-"""Seconds for workers to end at once, before they are killed."""
+"""Seconds that workers have to end after they are told to stop, before they are killed."""
 
 DRAIN_SLACK: Final = 10.0
-"""Seconds beyond the configured time of a drain, for a busy machine."""
+"""Seconds that are added to the configured time of a drain, because a busy machine is late."""
 
 
 class SeveralProcesses:
@@ -71,7 +71,7 @@ class SeveralProcesses:
         return GatewayView(live.snapshot, replace(status, ready=self.ready), ledger, live.since, live.now(), workers)
 
     async def limits(self, team: str | None) -> dict[str, object]:
-        """Return the remaining amounts of the limits, of all or of a team."""
+        """Return the remaining amounts of all limits, or of the limits of one team."""
         statuses = await self._workers.statuses(team)
         return limit_facts(self._live.snapshot, combined(status for _, status in statuses), team, time.time())
 
@@ -84,8 +84,8 @@ class SeveralProcesses:
 
     @asynccontextmanager
     async def loading(self, form: str, starter: loader_process.Starter) -> AsyncIterator[None]:
-        """Load the workers' journals during the block, and the rest of them at its end. `starter` starts the process
-        that loads, which has a log of this form."""
+        """Load the workers' journals into the ledger during the block, and their remaining rows at its end. `starter`
+        starts the process that loads them, and `form` is the format of its log."""
         if self._ledger is not None:
             self._metrics.watch_families(ledger_families(self._loads))
         async with loader_process.loading(self._ledger, self._loads, form, starter):
@@ -104,7 +104,7 @@ async def reserved(host: str, port: int) -> AsyncIterator[asyncio.Server]:
     """Reserve a port for the block without listening on it, so that no other program takes it while workers start and
     end. Raises OSError if it is taken."""
     loop = asyncio.get_running_loop()
-    # A port that can be shared is also shared with another gateway, so it must first be free without sharing.
+    # If a port is bound with sharing, another gateway may already share it. So the port is bound without sharing first.
     exclusive = await loop.create_server(asyncio.Protocol, host, port, start_serving=False)
     found = exclusive.sockets[0].getsockname()[1]
     exclusive.close()
@@ -122,7 +122,7 @@ async def supervise(
     """Run `count` workers, forked from `template`, until SIGTERM or SIGINT; let them drain, and return. A second signal
     ends them at once; SIGHUP reloads the configuration.
 
-    Returns why the workers could not begin, or an empty text. Raises OSError if a port is taken.
+    Returns why the workers could not begin, or an empty string. Raises OSError if a port is taken.
     """
     server = table.loaded.config.server
     log = set_up_process(server.log.form)

@@ -69,7 +69,7 @@ from providers.request_fields import STOP_STRING, WINDOW
 from providers.unified_request import MAX_STOPS, Operation
 
 WRITTEN_ELSEWHERE = frozenset({"tools", "tool_choice", "parallel_tool_calls"})
-"""Fields that the writer of the tools writes."""
+"""Fields that have no writer here, because the code for tools writes them."""
 
 _INFERENCE = "inferenceConfig"
 
@@ -86,7 +86,7 @@ def _temperature(put: FieldWriter) -> FieldWriter:
     def write(draft: RequestBody, value: object) -> None:
         beside = not draft.params.keys().isdisjoint({"top_p", "thinking"})
         if not (beside and "temperature" in draft.request.injected):
-            # An injected default is left out: some models refuse it beside `top_p` or `thinking`.
+            # A default of the surface is left out, because some models refuse it together with `top_p` or `thinking`.
             put(draft, value)
 
     return write
@@ -219,8 +219,8 @@ def put_usual_output(draft: RequestBody, model: ConverseModel) -> None:
 
 @lru_cache(maxsize=1024)
 def writers(profile: Profile, model: ConverseModel) -> Mapping[str, FieldWriter]:
-    """Return a writer for each field that a model accepts. The result is cached by profile, since profiles live as long
-    as the process.
+    """Return a writer for each field that a model accepts. The result is cached by profile and model; a profile lives
+    as long as the process.
 
     The profile's `rename` holds the paths of a model's own settings.
     """

@@ -47,7 +47,7 @@ class CohereDialect(OpenAIErrors):
         _put_messages(draft, names)
         put_tools(draft, params, functions, names)
         put_fields(draft, FIELDS, WRITTEN_ELSEWHERE)
-        # Always sent, as the vendor's own client does.
+        # `stream` is always sent, because the vendor's own client always sends it.
         draft.body["stream"] = request.stream
         sent = finish_request(draft, Operation.CHAT, PATH, _PROTECTED, names.changed())
         return replace(sent, custom_tools=custom) if custom else sent

@@ -172,7 +172,7 @@ FIELDS: Mapping[str, FieldWriter] = {
 """Writers of all fields except tools. A field without a writer is refused unless its value is neutral."""
 
 WRITTEN_ELSEWHERE = frozenset({"tools", "tool_choice"})
-"""Fields that the writer of the tools writes."""
+"""Fields that have no writer here, because the code for tools writes them."""
 
 _FIXED_CELLS: Mapping[str, Cell] = {
     **ONE_CHAT,

@@ -60,7 +60,7 @@ SERVER_TOOLS: Mapping[str, str] = {
     **{name: name for name in _GOOGLE_TOOLS},
     **{_with_underscores(name): name for name in _GOOGLE_TOOLS},
 }
-"""The vendor's tool names, by both spellings."""
+"""The vendor's names of its tools, by both spellings that clients use."""
 
 _UNIFIED_KEYS = frozenset({"type", "cache_control"})
 

@@ -261,7 +261,8 @@ def _compile_endpoint(request: UnifiedRequest, target: Target) -> _CompiledEndpo
     fields = writers(profile, operation)
     streaming: JsonObject = {"stream": True}
     if profile.asks_usage:
-        # Always requested for the gateway's own accounting. The surface shows usage only to a client that requests it.
+        # Usage is always requested, for the gateway's own accounting. The surface shows it only to a client that
+        # requests it.
         streaming["stream_options"] = {"include_usage": True}
     return _CompiledEndpoint(
         profile,

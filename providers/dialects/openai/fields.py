@@ -313,7 +313,7 @@ _FACTORIES: Mapping[str, _Factory] = {
     "tools": tools_writer,
     "tool_choice": choice_writer,
     "parallel_tool_calls": parallel_writer,
-    # Not every server knows every way to write "off".
+    # A neutral value is left out, because not every server knows every way to write "off".
     "echo": _echo,
     "echo_last": _unless_neutral,
     "best_of": _unless_neutral,

@@ -17,7 +17,8 @@ from providers.json_types import JsonObject, JsonValue, nests_deeper, opens_more
 from proxy.errors import FieldProblem, invalid_request
 
 MAX_DEPTH = 64
-"""Levels of objects and lists: far more than any known schema has, and far fewer than recursive code can handle."""
+"""The most levels of objects and lists: far more than any known schema has, and far fewer than recursive code can
+handle."""
 
 _SURELY_FLAT = MAX_DEPTH // 2
 """The most opening brackets of either kind with which a text cannot have more than MAX_DEPTH levels."""
@@ -31,7 +32,8 @@ _ORJSON_MAX_BYTES = 320 * 1024
 memory, which are mapped anew beyond `c_allocator.LARGE_BUFFER`."""
 
 MAX_ELEMENTS = 200_000
-"""Objects, lists and commas. Parsing 10 MB of `{}` would take 250 ms and 24 times their size in memory."""
+"""The most objects, lists and commas of a body. Parsing 10 MB of `{}` would take 250 ms and 24 times their size in
+memory."""
 
 _ELEMENT_MARKS = (b"{", b"[", b",")
 _NO_ELEMENT = bytes(set(range(256)) - set(b"{[,"))
@@ -159,8 +161,8 @@ def _written_within_depth(data: JsonObject) -> bytes:
 
 
 def _within_lists(data: JsonObject) -> JsonValue:
-    """Return an object within so many lists that orjson writes it only if it has at most MAX_DEPTH levels. This tests
-    the depth in compiled code, three times as fast as a walk."""
+    """Return an object within _WRAPPING_LISTS nested lists, so that orjson writes it only if it has at most MAX_DEPTH
+    levels. This tests the depth in compiled code, three times as fast as a walk."""
     holder: JsonValue = data
     for _ in range(_WRAPPING_LISTS):
         holder = [holder]

@@ -33,7 +33,7 @@ class AnswerRenderer:
         self._model = facts.model
         self._style = style
         if request.stream:
-            # Only for a stream: this costs as much as rendering a non-streaming response.
+            # Only a stream needs the writer, and to create one costs as much as rendering a non-streaming response.
             self._writer = style.writer(self._head(kind), request)
         self._fingerprint: str | None = None
 

@@ -50,7 +50,7 @@ class NamespaceNames:
         joined_name = f"{namespace}{_SEPARATOR}{name}"
         if len(joined_name) > MAX_NAME or self._is_taken(joined_name):
             digest = blake2s(f"{len(namespace)}:{namespace}{name}".encode(errors="replace")).hexdigest()
-            # As many digits as make the name unique: nearly always the first ones suffice.
+            # Take as many digits as make the name unique. Nearly always the first ones are enough.
             for digits in range(_DIGEST_DIGITS, len(digest) + 1, _DIGEST_DIGITS):
                 prefix_length = MAX_NAME - digits - 1
                 candidate = (
@@ -103,7 +103,7 @@ class ResponsesRequest(UnifiedRequest):
 
 @dataclass(slots=True)
 class ResponsesDraft:
-    """One body while it is read.
+    """The fields of a body that is being read.
 
     `parsed` has the unified fields so far and every problem. `left_out` names the fields that the translation drops,
     `native_left_out` the fields that OpenAI's own API does not get. `only` describes, by field, the content that only

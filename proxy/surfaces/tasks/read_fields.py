@@ -1,7 +1,7 @@
-"""Reads the body of a task's request field by field. All problems are collected before it is refused.
+"""Reads the body of a task's request field by field. All problems are collected before the request is refused.
 
-Null means absent, as voyageai 0.5.0 sends it, and so does a value that has no effect in a chat. A field may have the
-name that another vendor's clients use.
+A field that is null counts as absent, because voyageai 0.5.0 sends such fields. An unknown field counts as absent if
+its value would be neutral in a chat. A field may have the name that another vendor's clients use.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,11 +21,12 @@ from proxy.surfaces.request.rule_kinds import Check, Invalid, boolean, string
 T = TypeVar("T")
 
 MAX_TASK_ELEMENTS = 400_000
-"""JSON elements of a body: 2,048 inputs may have 300,000 token ids (OpenAPI 2.3.0 "Create embeddings")."""
+"""The most JSON elements of a body: 2,048 inputs may have 300,000 token ids (OpenAPI 2.3.0 "Create embeddings")."""
 
 
 def truncation(value: JsonValue) -> Truncate:
-    """Check which end of a long input may be cut: a boolean, or Cohere's words in any case."""
+    """Return which end of a long input may be cut. The value may be a boolean, or one of Cohere's words in upper or
+    lower case."""
     if isinstance(value, bool):
         return "end" if value else "none"
     if isinstance(value, str) and value.lower() in ("none", "start", "end"):
@@ -54,8 +55,8 @@ COMMON: Mapping[str, Check] = {
 
 @dataclass(slots=True)
 class TaskFields:
-    """One body while it is read. `values` holds the checked values of known fields under the unified names, `unknown`
-    the others."""
+    """The fields of a body that is being read. `values` holds the checked values of known fields under the unified
+    names, `unknown` the others."""
 
     values: dict[str, object] = field(default_factory=dict)
     unknown: JsonObject = field(default_factory=dict)
