@@ -2,8 +2,8 @@
 than Anthropic's, and OpenAI's models from gpt-5.1 on.
 
 Claude cannot think if a call is forced: the fields that request thinking are left out and reported as dropped. Sampling
-settings that Anthropic refuses beside thinking are refused here too. The dialects of Anthropic's API apply these rules
-themselves, since the rules also depend on the conversation and on the limit.
+settings that Anthropic refuses while reasoning is on are refused here too. The dialects of Anthropic's API apply these
+rules themselves, since the rules also depend on the conversation and on the limit.
 
 Sources: "Extended thinking" page of Anthropic ("Thinking isn't compatible with temperature or top_k modifications as
 well as forced tool use"); "Reasoning tokens" page of OpenRouter for `reasoning`, November 2026.

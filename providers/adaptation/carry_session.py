@@ -37,7 +37,7 @@ def _with_header(sent: UpstreamRequest, name: str, session: str) -> UpstreamRequ
 
 def _with_field(sent: UpstreamRequest, name: str, session: str) -> UpstreamRequest:
     """Return the call with a field added before all other fields of its body. A body that contains the name anywhere is
-    left unchanged, since only parsing the whole body would show whether the name is the name of this field."""
+    left unchanged, since only parsing the whole body would show whether the body already has this field."""
     body = sent.body
     if body[:1] != b"{" or body[1:2] == b"}" or f'"{name}"'.encode() in body:
         return sent

@@ -10,7 +10,7 @@ from providers.target import Target
 from providers.unified_request import UnifiedRequest
 
 MAX_NAMED = 64
-"""The most dropped fields that are named, since a header must hold their names. It is also the most fields that are
+"""The most dropped fields that are named, since a header must hold their names. At most the same number of fields is
 dropped one at a time."""
 
 P = TypeVar("P")

@@ -1,6 +1,8 @@
-"""Fits a request to the model of a target before it is encoded in any dialect: the limit of the response, settings that
-exclude each other, and the end of the conversation. Such rules are properties of the model, so they apply at every
+"""Fits a request to the model of a target before a dialect encodes the request: the limit of the response, settings
+that exclude each other, and the end of the conversation. Such rules are properties of the model, so they apply at every
 vendor and to native bodies too.
+
+
 
 Sources: `providers.models.facts`; Anthropic's "Extended thinking" page for budgets below `max_tokens`, November 2026.
 """

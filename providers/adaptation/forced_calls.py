@@ -39,9 +39,9 @@ only to texts."""
 
 @frozen
 class ForcedCall:
-    """The call that a response must be. If `names` has one function, the text is its arguments; if it has several, the
-    text also names the function. `seed` makes the ids of calls differ from the ids of calls in other turns. `left_out`
-    are the fields of tools that the prompt does not describe."""
+    """The call into which a response is converted. If `names` has one function, the response's text is the arguments of
+    that function; if it has several, the text also names the function. `seed` makes the ids of calls differ from the
+    ids of calls in other turns. `left_out` are the fields of tools that the prompt does not describe."""
 
     names: tuple[str, ...]
     seed: bytes

@@ -3,11 +3,11 @@
 Clients of OpenAI's Responses API and of Anthropic's Messages API may send other messages between a call and its result:
 these APIs match results by call id, and results may come in several turns of the user. A client that compacts a
 conversation may remove a call and leave its result. A client that was interrupted sends calls without results. Vendors
-require all results of a turn directly after it. OpenAI's errors are "An assistant message with 'tool_calls' must be
-followed by tool messages responding to each 'tool_call_id'" and "messages with role 'tool' must be a response to a
-preceeding message with 'tool_calls'". Anthropic's errors are "`tool_use` ids were found without `tool_result` blocks
-immediately after" and "unexpected `tool_use_id` found in `tool_result` blocks". Gemini's error is "the number of
-function response parts is equal to the number of function call parts".
+require all results of a turn's calls directly after that turn. OpenAI's errors are "An assistant message with
+'tool_calls' must be followed by tool messages responding to each 'tool_call_id'" and "messages with role 'tool' must be
+a response to a preceeding message with 'tool_calls'". Anthropic's errors are "`tool_use` ids were found without
+`tool_result` blocks immediately after" and "unexpected `tool_use_id` found in `tool_result` blocks". Gemini's error is
+"the number of function response parts is equal to the number of function call parts".
 
 Sources: these errors as their users report them; OpenAI OpenAPI 2.3.0 `FunctionCallOutputItemParam`; "Handle tool
 calls" page of Anthropic; November 2026.
@@ -31,7 +31,7 @@ def with_results_behind_calls(messages: tuple[JsonObject, ...]) -> tuple[JsonObj
     stood between a call and its result follow the results. All other messages keep their order. Return the same object
     if no message has to move.
 
-    A result belongs to the latest call before it that has its id, since some engines begin their ids anew in every
+    A result belongs to the latest preceding call with the same id, since some engines begin their ids anew in every
     turn. A result without such a call becomes a message of the user in its position. A call without a result gets
     NO_RESULT.
     """

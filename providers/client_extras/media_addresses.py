@@ -1,9 +1,11 @@
 """Checks the addresses of images, sounds, videos and files in a request that a deployment may receive.
 
 The check is made before a dialect encodes the request, so it covers every wire format. Nothing is fetched or resolved.
-The server that fetches an address is responsible for the target of a DNS name or a redirect. Sources: the code with
-which engines load media: vLLM `multimodal/media/connector.py`, SGLang `srt/utils/common.py` (`load_image` opens a bare
-path), llama.cpp `tools/server/server-common.cpp`, TGI `router/src/validation.rs` (images in a prompt's text).
+The server that fetches an address is responsible for the target of a DNS name or a redirect.
+
+Sources: the code with which engines load media: vLLM `multimodal/media/connector.py`, SGLang `srt/utils/common.py`
+(`load_image` opens a bare path), llama.cpp `tools/server/server-common.cpp`, TGI `router/src/validation.rs` (images in
+a prompt's text).
 """
 
 import re

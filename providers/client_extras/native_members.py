@@ -1,6 +1,8 @@
-"""Checks the fields of bodies in the client's own API, most of which the gateway does not know. The lists below name
-the fields of the vendors' APIs that hold texts, settings and the model's own turns, which an engine only reads.
-Sources: `anthropic` 2.12.0 type `MessageCreateParams`, `openai` 3.54.0 type `ResponseCreateParams`, November 2026.
+"""Checks the fields of bodies in the client's own API, most of which the gateway does not know.
+
+The lists below name the fields of the vendors' APIs that hold texts, settings and the model's own turns, which an
+engine only reads. Sources: `anthropic` 2.12.0 type `MessageCreateParams`, `openai` 3.54.0 type `ResponseCreateParams`,
+November 2026.
 """
 
 from collections.abc import Iterator

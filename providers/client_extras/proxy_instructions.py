@@ -1,8 +1,9 @@
-"""Recognises fields of a body that instruct a proxy such as LiteLLM and belong to no vendor's API. These fields are
-left out and reported as dropped. Clients that used such a proxy continue to send such fields: numbers of retries, tags
-for the proxy's log, mock responses. A vendor refuses most of them, and an engine ignores them. Names that vendors use
-too (`metadata`, `priority`, `user`) are not included. Names of fields that would change the address, the account or the
-model are not included either, because such fields are refused.
+"""Recognises fields of a body that instruct a proxy such as LiteLLM and belong to no vendor's API.
+
+These fields are left out and reported as dropped. Clients that used such a proxy continue to send such fields: numbers
+of retries, tags for the proxy's log, mock responses. Hosted vendors refuse most of these fields, and engines ignore
+them. Names that vendors use too (`metadata`, `priority`, `user`) are not included. Names of fields that would change
+the address, the account or the model are not included either, because such fields are refused.
 
 Sources: `all_litellm_params`, `CustomPricingLiteLLMParams` and `StandardCallbackDynamicParams` of litellm 1.80
 (`types/utils.py`), LiteLLM's pages "Client-Side Fallbacks", "Caching" and "Mock Requests", November 2026.

@@ -68,8 +68,9 @@ class AnswerCheck:
 
 def required_check(params: Params) -> AnswerCheck | None:
     """Return the check that the params require; `None` if they hold no constraint that can be checked. Raises
-    Unenforceable if a required check is known to be impossible. For faults that only compiling shows, `compile_check`
-    raises Unenforceable.
+    Unenforceable if a required check is known to be impossible.
+
+    For faults that only compiling shows, `compile_check` raises Unenforceable.
     """
     guided = params.get("guided")
     if guided is not None:

@@ -19,7 +19,7 @@ FIELD = "tools.strict"
 
 
 def has_strict_tools(params: Params) -> bool:
-    """Return whether a tool is strict, so that the arguments of its calls must satisfy its schema."""
+    """Return whether any tool is strict: the arguments of its calls must satisfy its schema."""
     tools = params.get("tools", ())
     return any(isinstance(function := tool.get("function"), dict) and function.get("strict") for tool in tools)
 

@@ -35,7 +35,8 @@ def estimate_usage(request: UnifiedRequest, size: int) -> Usage:
 
 def early_usage(reported: Usage | None, estimate: Usage) -> Usage:
     """Return the usage of a stream that ended early: the counts that the vendor has reported, and estimates of the
-    other counts. A reported prompt of 0 tokens is ignored, since some servers send zeros until they have counted."""
+    other counts. A reported prompt of 0 tokens is ignored, since some servers report 0 until they have counted the
+    tokens."""
     if reported is None:
         return estimate
     if not reported.estimated:

@@ -19,7 +19,8 @@ MAX_CALLS = 256
 
 @frozen
 class CallShare:
-    """The candidates that one call generates: `first` to `first + count - 1` of the prompt numbered `prompt`.
+    """The candidates that one call generates: the candidates `first` to `first + count - 1` of the prompt with the
+    number `prompt`.
 
     With n candidates per prompt, candidate k of prompt p has the index p * n + k in the merged response.
     """
@@ -105,8 +106,8 @@ def billed_usage(completions: Iterable[Completion]) -> Usage | None:
 
 
 class UsageTally:
-    """The usage of a merged stream, computed from the usages of its calls. A later usage of a call replaces its earlier
-    one."""
+    """The usage of a merged stream, computed from the usages of its calls. A later usage of a call replaces the call's
+    earlier usage."""
 
     __slots__ = ("_parts", "_usages")
 
@@ -146,7 +147,7 @@ def _merged_usage(parts: Sequence[CallShare], usages: Sequence[Usage | None]) ->
 
 
 def total_usage(usages: Sequence[Usage | None]) -> Usage | None:
-    """Return the sums of usages; `None` if one of them is unknown."""
+    """Return the sum of the usages; `None` if one of the usages is unknown."""
     known = [usage for usage in usages if usage is not None]
     if not known or len(known) < len(usages):
         return None
@@ -161,7 +162,7 @@ def total_usage(usages: Sequence[Usage | None]) -> Usage | None:
 
 
 def _sums(details: Sequence[Mapping[str, int] | None]) -> Mapping[str, int] | None:
-    """Return the sums of the details by name; `None` if no call reported details."""
+    """Return the sum of each usage detail, by the detail's name; `None` if no call reported details."""
     sums: dict[str, int] = {}
     for given in details:
         for name, count in (given or {}).items():

@@ -1,5 +1,7 @@
 """Decides which parts of a response are checked. If the vendor has no field for a constraint, describes the constraint
-in the prompt. The prompt requests only the JSON, so that `markdown_fence` rarely has a fence to remove.
+in the prompt.
+
+The prompt requests only the JSON, so that `markdown_fence` rarely has a fence to remove.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -68,9 +70,10 @@ def plan_checks(
     stands_for: str | None = None,
 ) -> PlannedChecks:
     """Return the checks of the response to a request. Raises Unenforceable if a required check is impossible, and
-    Refusal for strict tools that are too large. `unenforced` and `in_prompt` are the fields of the encoded
-    UpstreamRequest with these names. A response format that replaces another field, `stands_for`, is checked even if
-    the vendor enforces the format.
+    Refusal for strict tools that are too large.
+
+    `unenforced` and `in_prompt` are the fields of the encoded UpstreamRequest with these names. A response format that
+    replaces another field, `stands_for`, is checked even if the vendor enforces the format.
     """
     name = constraint_field(request.params)
     ours = name in unenforced or stands_for is not None

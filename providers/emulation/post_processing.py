@@ -61,9 +61,9 @@ class PostProcessing:
 class StopScanningDecoder:
     """A stream decoder that ends choices at the stop strings for which the gateway searches.
 
-    It is complete as soon as each of the `count` choices has ended, even if the vendor continues to generate. `cut`
-    holds the choices that have ended here but that the vendor is still generating. If there are such choices, the usage
-    is the part that the vendor has reported so far.
+    The decoder is complete as soon as each of the `count` choices has ended, even if the vendor continues to generate.
+    `cut` holds the choices that have ended here but that the vendor is still generating. If there are such choices, the
+    usage is the part that the vendor has reported so far.
     """
 
     __slots__ = ("_count", "_ended", "_finishing", "_inner", "_scanners", "_size", "cut")

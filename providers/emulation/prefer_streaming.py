@@ -1,7 +1,8 @@
 """Requests a stream from the vendor although the client requests a non-streaming response, if the stream has the same
-content. A vendor that stops sending is then noticed during generation. Only plain requests qualify: for a request with
-log probabilities, tools, constraints, several choices, or fields that are passed through, a stream may lack a part of
-the content.
+content. A vendor that stops sending is then noticed during generation.
+
+Only plain requests qualify: for a request with log probabilities, tools, constraints, several choices, or fields that
+are passed through, a stream may lack a part of the content.
 """
 
 from collections.abc import Mapping

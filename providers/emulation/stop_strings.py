@@ -1,7 +1,8 @@
-"""Finds stop strings in a response, for vendors to which the stop strings were not sent. A text ends at the stop string
-that begins first. If several stop strings begin there, the text ends at the shortest one, as in an engine that checks
-after each token. Text that may be the beginning of a stop string is held back until further text decides. Tool calls,
-refusals and reasoning are not searched, and a stop string does not reach across them.
+"""Finds stop strings in a response, for vendors to which the stop strings were not sent.
+
+A text ends at the stop string that begins first. If several stop strings begin there, the text ends at the shortest
+one, as in an engine that checks after each token. Text that may be the beginning of a stop string is held back until
+further text decides. Tool calls, refusals and reasoning are not searched, and a stop string does not reach across them.
 """
 
 import sys
@@ -161,10 +162,11 @@ class _Held:
 
 class _Search:
     """The search for one stop string. The text so far ends with the first `depth` characters of the stop string.
-    `found` is the position of the stop string, -1 if it was not found. The search uses the Knuth-Morris-Pratt
-    algorithm, whose time is linear for any text and stop string. The table of the algorithm is built only as far as the
-    text has matched, since a client may send a stop string of any length. In a text that is much longer than the stop
-    string, `str.find` is a hundred times faster.
+    `found` is the position of the stop string, -1 if it was not found.
+
+    The search uses the Knuth-Morris-Pratt algorithm, whose time is linear for any text and stop string. The table of
+    the algorithm is built only as far as the text has matched, since a client may send a stop string of any length. In
+    a text that is much longer than the stop string, `str.find` is a hundred times faster.
     """
 
     __slots__ = ("_borders", "depth", "found", "stop")

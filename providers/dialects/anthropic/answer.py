@@ -139,9 +139,10 @@ def _parsed_object(body: bytes) -> JsonObject:
 
 
 def finish_reason(reason: str) -> tuple[str, str | None]:
-    """Return the common finish reason, and the vendor's own reason if it is more precise. An unknown reason is returned
-    unchanged. `pause_turn` is returned unchanged too: the vendor continues the text when the client sends the
-    conversation again. Raises UpstreamError for reasons that mean failure.
+    """Return the common finish reason, and the vendor's own reason if it is more precise.
+
+    An unknown reason is returned unchanged. `pause_turn` is returned unchanged too: the vendor continues the text when
+    the client sends the conversation again. Raises UpstreamError for reasons that mean failure.
     """
     return read_finish_reason(reason, _PLAIN, _PRECISE)
 

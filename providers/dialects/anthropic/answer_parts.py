@@ -1,9 +1,10 @@
-"""Translates the parts of Anthropic's responses other than text and tool input into the common shape. Reasoning becomes
-`reasoning_details` in OpenRouter's form, with signatures and redacted blocks, in the order of the blocks. A citation
-with a web address becomes a `url_citation` that spans the text of its block. Any other citation is listed under
-`citations` with the same span. Blocks without a common form are listed under `content_blocks`, unchanged and in order:
-calls and results of server tools, files of containers, and unknown types. Other fields of the message and of its usage
-keep their names.
+"""Translates the parts of Anthropic's responses other than text and tool input into the common shape.
+
+Reasoning becomes `reasoning_details` in OpenRouter's form, with signatures and redacted blocks, in the order of the
+blocks. A citation with a web address becomes a `url_citation` that spans the text of its block. Any other citation is
+listed under `citations` with the same span. Blocks without a common form are listed under `content_blocks`, unchanged
+and in order: calls and results of server tools, files of containers, and unknown types. Other fields of the message and
+of its usage keep their names.
 
 Sources: `anthropic` 2.12.0 types `ContentBlock`, `TextCitation`, `Message`, `Usage`; "Citations", "Web search" and
 "Preserved thinking" pages, November 2026; recorded responses in vercel/ai ed857f5.

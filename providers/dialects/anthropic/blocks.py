@@ -48,8 +48,10 @@ _SERVER_TOOL_BLOCK = re.compile(r"server_tool_use|[a-z_]{1,64}_tool_(?:result|us
 
 
 def block_of(turn: Turn, part: Part, names: ToolNames) -> JsonObject | None:
-    """Return the content block of a part. Return `None` for blank text, which the vendor refuses, and for reasoning
-    without Claude's signature. Raises Refusal if the vendor has no block for the part.
+    """Return the content block of a part.
+
+    Return `None` for blank text, which the vendor refuses, and for reasoning without Claude's signature. Raises Refusal
+    if the vendor has no block for the part.
     """
     match part:
         case Text(text, cache):

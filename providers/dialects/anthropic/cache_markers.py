@@ -1,8 +1,8 @@
-"""Limits on the cache markers of a request to Anthropic's Messages API.
+"""Applies the limits on the cache markers of a request to Anthropic's Messages API.
 
-A cache marker does not change the response, so surplus markers are left out. The vendor accepts four markers, including
-the marker at the top of the body. It refuses a one-hour marker after a shorter marker, in the order of tools, system
-text and messages.
+A cache marker does not change the response, so surplus markers are left out. The vendor accepts at most four markers,
+including the marker at the top of the body. It refuses a one-hour marker after a shorter marker, in the order of tools,
+system text and messages.
 
 Sources: `anthropic` 2.12.0 type `CacheControlEphemeralParam`; "Prompt caching" page; pydantic-ai 2.68.0
 `models/anthropic`, November 2026.

@@ -141,8 +141,9 @@ class Conversation:
             self._note_contents(blocks)
 
     def _content(self, turn: Turn, server_blocks: list[JsonObject]) -> Content:
-        """Return the blocks of a turn. The `server_blocks` that the client sent back are placed after the turn's
-        `thinking` blocks.
+        """Return the blocks of a turn.
+
+        The `server_blocks` that the client sent back are placed after the turn's `thinking` blocks.
         """
         blocks: list[JsonObject] = []
         for part in turn.parts:

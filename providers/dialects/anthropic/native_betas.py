@@ -2,7 +2,7 @@
 the clouds.
 
 The vendor refuses a call with an unknown beta. Clients send the betas of Anthropic's own API to every endpoint: Claude
-Code sends seven with every request. So a call to a cloud names only the betas that the cloud has.
+Code sends seven betas with every request. So a call to a cloud names only the betas that the cloud has.
 
 The beta of `fallbacks` is never sent: the configuration decides which other models a request may use.
 

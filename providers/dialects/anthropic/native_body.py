@@ -40,8 +40,8 @@ other vendors' reasoning never have this form."""
 
 @dataclass(slots=True)
 class MendedBody:
-    """A corrected body, whose top level may be changed in place, and the names of the fields that were left out or
-    changed. `marked` are the turns that may have cache markers."""
+    """A corrected body, whose top level may be modified, and the names of the fields that were left out or changed.
+    `marked` are the turns that may have cache markers."""
 
     body: JsonObject
     dropped: list[str] = field(default_factory=list)
@@ -316,7 +316,8 @@ def _without_response_fields(block: JsonObject) -> JsonObject:
 
 
 def _with_claude_citations(block: JsonObject, mended: MendedBody) -> JsonObject:
-    """Return a text block without the citations that another vendor made. They lack Claude's index."""
+    """Return a text block without the citations that another vendor made. Such citations lack the index that Claude's
+    citations have."""
     citations = block["citations"]
     if not isinstance(citations, list):
         return block

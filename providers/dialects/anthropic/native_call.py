@@ -1,7 +1,9 @@
-"""Builds a call from a client's own Messages body. The gateway overwrites the fields that it decides on and sends the
-rest unchanged. It sets the model and streaming, limits `max_tokens` to the deployment's limit, changes `thinking` to a
-form that the model accepts, and removes sampling settings that this version of the API lacks. Fields that were changed
-or left out are reported under the vendor's names, since the client uses the same names.
+"""Builds a call from a client's own Messages body.
+
+The gateway overwrites the fields that it decides on and sends the rest unchanged. It sets the model and streaming,
+limits `max_tokens` to the deployment's limit, changes `thinking` to a form that the model accepts, and removes sampling
+settings that this version of the API lacks. Fields that were changed or left out are reported under the vendor's names,
+since the client uses the vendor's names too.
 
 Sources: `anthropic` 2.12.0 type `MessageCreateParams`; "Messages", "API versions" and "Beta headers" pages, November
 2026.

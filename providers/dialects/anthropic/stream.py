@@ -299,7 +299,7 @@ class AnthropicReader:
                 return NOTHING
 
     def _message_start(self, event: JsonObject) -> Events:
-        """Read the message. It may already hold blocks, which an earlier turn deferred."""
+        """Read the message, which may already hold blocks that an earlier turn deferred."""
         message = event.get("message")
         if not isinstance(message, dict):
             return NOTHING
@@ -329,8 +329,8 @@ class AnthropicReader:
         return NOTHING
 
     def _count_usage(self, usage: JsonValue) -> None:
-        """Update the usage. Counts are cumulative, and an event repeats only some of them. A value that is not a count
-        replaces nothing."""
+        """Update the usage. Counts are cumulative, and an event repeats only some counts. A value that is not a count
+        is ignored."""
         for name, value in usage.items() if isinstance(usage, dict) else ():
             if value is not None and not (name.endswith("_tokens") and count_of(value) is None):
                 self._usage[name] = value

@@ -1,6 +1,7 @@
 """Amazon Bedrock's Converse and ConverseStream.
 
-They accept conversations only, so a prompt becomes one user message. This module does not sign the requests.
+These operations accept conversations only, so a prompt becomes one user message. This module does not sign the
+requests.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime` 2023-09-30.
 """

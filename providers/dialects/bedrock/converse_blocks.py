@@ -90,8 +90,8 @@ class ResponseExtras:
         self._image_positions += [position] * (len(self._images) - before)
 
     def add_block(self, kind: str, value: JsonValue) -> None:
-        """Add a block, or a delta of one, that has no common form. It is added to `content_blocks`, because clients
-        send whole messages back, and a message must not have arbitrary fields."""
+        """Add a block, or a delta of one, that has no common form. The block is added to `content_blocks`, because
+        clients send whole messages back, and a message must not have arbitrary fields."""
         self.append_to("content_blocks", {kind: value})
 
     def append_to(self, name: str, value: JsonValue) -> None:

@@ -1,9 +1,9 @@
 """Puts cache points into a request to Bedrock's Converse, made from the cache markers of the request's parts.
 
-A cache marker does not change the response, so a marker that cannot become a point is left out. The service accepts
-four points. It refuses a point right after a document or a video, except that Claude accepts a point after a PDF or a
-cited document. On Nova it also refuses a point right after an image or a tool result. It refuses a one-hour point after
-a shorter one.
+A cache marker does not change the response, so a marker that cannot become a point is left out. The service accepts at
+most four points in a request. It refuses a point right after a document or a video, except that Claude accepts a point
+after a PDF or a cited document. On Nova it also refuses a point right after an image or a tool result. It refuses a
+one-hour point after a shorter one.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime`, shape `CachePointBlock`; "Prompt caching" page; pydantic-ai
 2.68.0 `models/bedrock` with its live probes; the error "There is nothing available to cache" in the recorded answers of

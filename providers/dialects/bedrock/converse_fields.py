@@ -190,8 +190,8 @@ def _metadata(draft: RequestBody, value: object) -> None:
 
 
 def _user(draft: RequestBody, value: object) -> None:
-    """Write `user` into the logged metadata. It is replaced by a digest if it is an e-mail address or a phone number,
-    or does not match the service's pattern."""
+    """Write `user` into the logged metadata. The value is replaced by a digest if it is an e-mail address or a phone
+    number, or does not match the service's pattern."""
     user = str(value)
     if _EMAIL_OR_PHONE.fullmatch(user.strip()) or not _is_loggable(user):
         user = hashlib.sha256(user.encode()).hexdigest()

@@ -1,5 +1,6 @@
-"""Translates images, documents, audio and videos of a conversation into blocks of Bedrock's Converse. The service
-fetches no web addresses: media are sent as data or as a location in S3.
+"""Translates images, documents, audio and videos of a conversation into blocks of Bedrock's Converse.
+
+The service fetches no web addresses: media are sent as data or as a location in S3.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime`, shapes `ImageBlock`, `DocumentBlock`, `AudioBlock` and
 `VideoBlock`; the live probes of pydantic-ai 2.68.0 for the error "Citations aren't supported for documents in S3",

@@ -302,7 +302,7 @@ class BedrockConversation:
         """Return reasoning if the model accepts it back: Claude accepts signed reasoning, other models only redacted
         reasoning.
 
-        Other reasoning is left out and named as dropped.
+        Other reasoning is left out and reported as dropped.
         """
         own_format = CLAUDE_FORMAT if self._model.claude else UNKNOWN_FORMAT
         if part.format == own_format:

@@ -25,6 +25,7 @@ _OWN = "additionalModelRequestFields"
 @dataclass(frozen=True, slots=True, eq=False)
 class EffortWords:
     """How a model's reasoning effort is set: the field at `path`, and the field's value for each of the client's words.
+
     A word whose value means another effort is reported as emulated. `exclusive` is the value beside which the model
     accepts neither a token limit nor sampling settings.
     """

@@ -1,5 +1,6 @@
-"""Reads ConverseStream's events and translates them into chunks of the common shape. `messageStop` gives the stop
-reason. The event `metadata` follows and completes the stream.
+"""Reads ConverseStream's events and translates them into chunks of the common shape.
+
+`messageStop` gives the stop reason. The event `metadata` follows and completes the stream.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime`, shape `ConverseStreamOutput`.
 """

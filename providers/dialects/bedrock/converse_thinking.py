@@ -1,4 +1,5 @@
 """Writes the reasoning settings of the models on Bedrock's Converse, and leaves them out if the model refuses them.
+
 Claude has the field `thinking`, with effort words or with a budget, depending on the model. Other makers' models have
 fields of their own. With a budget Claude refuses a conversation whose open tool calls lack the reasoning before them,
 and a tool choice that requires a call. In these cases the request is sent without `thinking`.
@@ -249,8 +250,8 @@ def _remove(draft: RequestBody, parent: str, name: str) -> None:
 
 
 def _remove_reasoning(draft: RequestBody) -> bool:
-    """Remove all reasoning blocks, and return whether there were any. If reasoning is off, the model refuses reasoning
-    blocks in its own last turn and in a tool loop, and ignores all other reasoning blocks."""
+    """Remove all reasoning blocks, and return whether there were any such blocks. If reasoning is off, the model
+    refuses reasoning blocks in its own last turn and in a tool loop, and ignores all other reasoning blocks."""
     turns = draft.body.get("messages")
     found = False
     for turn in turns if isinstance(turns, list) else ():

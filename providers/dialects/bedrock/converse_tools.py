@@ -74,8 +74,9 @@ def _service_tool(tool: JsonObject) -> JsonObject | None:
 
 
 def put_tools(draft: RequestBody, names: BedrockToolNames, offered: OfferedTools, model: ConverseModel) -> bool:
-    """Add the tools that the model may call, and return whether there are any. Raises Refusal. The service has no tool
-    choice `none`, so for that choice no tool is offered.
+    """Add the tools that the model may call, and return whether there are any. Raises Refusal.
+
+    The service has no tool choice `none`, so for that choice no tool is offered.
     """
     params = offered.params
     if not offered.own and not offers_tools(params):

@@ -1,6 +1,9 @@
 """Bedrock's InvokeModel for models that continue a raw prompt. The form of the body depends on the model's maker.
-Conversations are sent to Converse, which applies the model's template. Sources: the sources of `invoke_models`;
-botocore 1.44.5 service model `bedrock-runtime`, operations `InvokeModel` and `InvokeModelWithResponseStream`.
+
+Conversations are sent to Converse, which applies the model's template.
+
+Sources: the sources of `invoke_models`; botocore 1.44.5 service model `bedrock-runtime`, operations `InvokeModel` and
+`InvokeModelWithResponseStream`.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,8 @@
 """Decodes responses of the text models on Bedrock's InvokeModel, streaming and non-streaming, into the common
-completion shape. A stream is complete if a chunk had a stop reason and afterwards either the service's own counts
-arrived or the body ended.
+completion shape.
+
+A stream is complete if a chunk had a stop reason and afterwards either the service's own counts arrived or the body
+ended.
 
 Sources: the sources of `invoke_models`; botocore 1.44.5 service model `bedrock-runtime`, shape `ResponseStream`;
 "Supported foundation models" page for `amazon-bedrock-invocationMetrics`, November 2026.

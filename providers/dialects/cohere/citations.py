@@ -1,6 +1,7 @@
-"""Translates Cohere's citations into OpenAI's annotations. A citation spans characters of one content item. Its sources
-that have a web address become annotations. A citation that has another source, or that cites reasoning, is returned
-unchanged.
+"""Translates Cohere's citations into OpenAI's annotations.
+
+A citation spans characters of one content item. Its sources that have a web address become annotations. A citation that
+has another source, or that cites reasoning, is returned unchanged.
 
 Sources: `cohere` 7.3.1 types `Citation`, `DocumentSource`, `ToolSource`; recorded answers of @ai-sdk/cohere, November
 2026.

@@ -1,4 +1,4 @@
-"""Cohere's v2 chat API. It cannot continue a raw prompt, so a prompt becomes one user message.
+"""Cohere's v2 chat API. The API cannot continue a raw prompt, so a prompt becomes one user message.
 
 Sources: `cohere` 7.3.1 `ClientV2.chat`; "Chat" page, November 2026.
 """

@@ -1,4 +1,5 @@
 """Translates conversations for Cohere's v2 chat: roles, images, documents, reasoning, tool calls and their results.
+
 Documents are sent beside the messages, as texts with a title; documents in a tool result stay in the result. Reasoning
 is sent back in the vendor's form: reasoning models begin their content with reasoning, and other models have a plan
 before their calls.

@@ -94,8 +94,10 @@ class GeminiResponse:
                     candidate.store_finish(raw)
 
     def _candidate(self, raw: JsonObject) -> GeminiCandidate | None:
-        """Return the reader of a candidate. For a candidate that was not requested, return `None` if it has no parts,
-        and raise UpstreamError if it has parts.
+        """Return the reader of a candidate.
+
+        For a candidate that was not requested, return `None` if it has no parts, and raise UpstreamError if it has
+        parts.
         """
         index = _index_of(raw)
         candidate = self._candidates.get(index)
@@ -115,7 +117,7 @@ class GeminiResponse:
         usage = value.get("usageMetadata")
         self._has_counts = isinstance(usage, dict) and count_of(usage.get("candidatesTokenCount")) is not None
         if isinstance(usage, dict):
-            # Counts are cumulative. A value that is not a count replaces nothing.
+            # Counts are cumulative. A value that is not a count is ignored.
             for name, field_value in usage.items():
                 if not (name.endswith("TokenCount") and count_of(field_value) is None):
                     self._usage[name] = field_value

@@ -48,7 +48,7 @@ _NO_EXTRAS = Extras()
 
 @dataclass(slots=True)
 class _OpenFunctionCall:
-    """An incomplete call, whose arguments arrive in several parts."""
+    """A call that is not complete yet, because its arguments arrive in several parts."""
 
     name: str
     call_id: JsonValue
@@ -349,7 +349,8 @@ def _extra_content(signature: str) -> JsonObject:
 
 
 def _only_text(parts: JsonValue) -> str:
-    """Return the text of a single part that has only text, as nearly every chunk has; empty for other parts."""
+    """Return the text if there is a single part and it has only text, as in nearly every chunk; otherwise return an
+    empty text."""
     if not isinstance(parts, list) or len(parts) != 1:
         return ""
     (part,) = parts

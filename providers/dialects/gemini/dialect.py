@@ -1,6 +1,6 @@
 """Gemini's `generateContent`, on the Gemini API and on Vertex AI.
 
-It cannot continue a raw prompt, so a prompt becomes one user turn.
+The API cannot continue a raw prompt, so a prompt becomes one user turn.
 
 Sources: `google-genai` 3.4.0 and its calls to a mock transport; API reference, November 2026.
 """

@@ -173,7 +173,9 @@ def profile_for(profile: Profile, *names: str) -> Profile:
 @lru_cache(maxsize=1024)
 def fields_of(profile: Profile, reasons: bool = True) -> Mapping[str, FieldWriter]:
     """Return the writers of a profile's fields, except the tools. A field without a writer is refused unless its value
-    is neutral. For a model that does not reason, the writers of the reasoning settings refuse with that reason.
+    is neutral.
+
+    For a model that does not reason, the writers of the reasoning settings refuse with that reason.
     """
     puts = {**_FIELDS, **{name: _number(profile, name) for name in _NUMBER_NAMES}}
     accepted = profile.wires[Operation.CHAT].accepts

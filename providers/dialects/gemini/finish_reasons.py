@@ -57,7 +57,7 @@ def check_finish(finish: str, message: str | None) -> None:
 
 def finish_reason(reason: str, called: bool) -> tuple[str, str | None]:
     """Return the common finish reason, and the vendor's own reason if it is more specific, otherwise `None`. `called`
-    is true if the choice has a tool call; the common reason is then `tool_calls` in place of `stop`."""
+    is true if the choice has a tool call; the common reason `stop` is then replaced by `tool_calls`."""
     if reason.startswith(BLOCKED):
         return "content_filter", reason.removeprefix(BLOCKED)
     finish, native = read_finish_reason(reason, _PLAIN, _PRECISE)

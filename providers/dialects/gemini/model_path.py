@@ -15,8 +15,9 @@ _PATH_WITH_COLLECTION = re.compile(r"(?:tunedModels|endpoints)/[^/]+")
 
 
 def model_path(path: str, model: str) -> str:
-    """Return the URL path of a model. `path` is the path of the vendor's own models. The name of a tuned model or an
-    endpoint begins with the name of its own collection.
+    """Return the URL path of a model. `path` is the path of the vendor's own models.
+
+    The name of a tuned model or an endpoint begins with the name of its own collection.
     """
     model = model.removeprefix("models/")
     if _PATH_WITH_COLLECTION.fullmatch(model):

@@ -33,8 +33,9 @@ class ReasoningRule:
         return bool(self.levels) or self.most > 0
 
     def level(self, word: str) -> tuple[str, bool]:
-        """Return the level for a word of effort, and whether the level means the same as the word. A level that the
-        models lack becomes the next higher level if there is one, else the highest level.
+        """Return the level for a word of effort, and whether the level means the same as the word.
+
+        A level that the models lack becomes the next higher level if there is one, else the highest level.
         """
         wanted = _LEVELS[word]
         above = _ORDER[_ORDER.index(wanted) :]

@@ -1,5 +1,7 @@
-"""Assembles the arguments of a function call that arrive in several parts, each with its JSON path. The gateway does
-not request partial arguments, but on Vertex AI a client may request them with `inference_extra_params`.
+"""Assembles the arguments of a function call that arrive in several parts, each with its JSON path.
+
+The gateway does not request partial arguments, but on Vertex AI a client may request them with
+`inference_extra_params`.
 
 Source: `google-genai` 3.4.0 types `FunctionCall.partial_args`, `PartialArg`, November 2026.
 """

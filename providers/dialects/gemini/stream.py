@@ -1,5 +1,7 @@
-"""Decodes Gemini's event stream into chunks of the common shape. A stream is complete if every choice has a finish
-reason. The last events are yielded when the body ends, because usage may follow the last finish reason.
+"""Decodes Gemini's event stream into chunks of the common shape.
+
+A stream is complete if every choice has a finish reason. The last events are yielded when the body ends, because usage
+may follow the last finish reason.
 
 Sources: "streamGenerateContent" of the API reference, November 2026; errors without event framing as quoted in public
 issue threads.

@@ -80,7 +80,8 @@ def server_tool(tool: JsonObject) -> JsonObject | None:
 
 
 def split_tools(tools: Sequence[JsonObject]) -> tuple[list[JsonObject], list[JsonObject]]:
-    """Return the vendor's own tools in its form, and the other entries unchanged."""
+    """Return the entries of `tools` that are the vendor's own tools, in the vendor's form, and the other entries
+    unchanged."""
     google_tools: list[JsonObject] = []
     others: list[JsonObject] = []
     for tool in tools:
