@@ -28,8 +28,8 @@ _THINKING: Final = "thinking"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedRequest:
-    """A request in the form that a model takes. `max_tokens` is the lowered limit, `None` if the client's limit was not
-    lowered. `dropped` are the fields that were left out."""
+    """A request in the form that a model accepts. `max_tokens` is the lowered limit, `None` if the client's limit was
+    not lowered. `dropped` are the fields that were left out."""
 
     request: UnifiedRequest
     max_tokens: int | None = None
@@ -42,8 +42,8 @@ class FittedRequest:
 
 
 def fit_to_model(request: UnifiedRequest, target: Target) -> FittedRequest | None:
-    """Return the request in the form that the target's model takes; `None` if it takes the request unchanged. Raises
-    Refusal for values that the model is known to refuse."""
+    """Return the request in the form that the target's model accepts; `None` if the model accepts the request
+    unchanged. Raises Refusal for values that the model is known to refuse."""
     facts = model_facts(target.profile.model_host, *target.model_names)
     given, max_tokens, dropped = request, None, tuple[str, ...]()
     own, limit = target.max_output_tokens, request.params.get(_LIMIT)
@@ -171,8 +171,8 @@ def _is_off(params: Params) -> bool:
 
 
 def _unthinking(request: UnifiedRequest, target: Target, facts: ModelFacts) -> UnifiedRequest:
-    """Return the request without settings for which the model takes only one value while reasoning is off. Raises
-    Refusal for another value."""
+    """Return the request without the settings that the model restricts while reasoning is off. Raises Refusal for a
+    value outside the accepted range."""
     for name, (low, high) in facts.unthinking.items():
         value = request.params.get(name)
         if isinstance(value, int | float):

@@ -90,8 +90,8 @@ def _ids_of(message: JsonObject) -> list[str]:
 
 
 def _paired(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:
-    """Yield ordered messages, with a result added for each call without one, and each result without a call as a
-    message of the user."""
+    """Yield the messages, which are in order. A result is added for each call without a result, and a result without a
+    call becomes a message of the user."""
     waiting: dict[str, None] = {}
     for message in messages:
         if message.get("role") == "tool":

@@ -35,7 +35,8 @@ class CallMark:
 
 
 def unique_ids(marks: Sequence[CallMark]) -> list[str] | None:
-    """Return the id of each mark, such that no two calls have the same id; `None` if no two calls share one.
+    """Return an id for each mark, so that no two calls have the same id; `None` if the ids of the calls are already
+    unique.
 
     The nth result with an id belongs to the nth call with that id. If an id has fewer results than calls, a call
     without a result before the next turn that repeats the id counts as a call without a result.

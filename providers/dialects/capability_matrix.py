@@ -89,7 +89,7 @@ def _cell(feature: Feature, operation: Operation, target: Target) -> Cell:
 def _search_cell(operation: Operation, target: Target) -> Cell:
     """Return the cell of a web search, or the refusal of the endpoint if the model lacks it."""
     found = search_cell(target.profile, *target.model_names)
-    # A search that is a tool needs an endpoint that takes tools.
+    # If the search is a tool, the endpoint must accept tools.
     need = "tools" if is_tool(target, "web_search") else PROMPT_FIELDS[operation]
     closed = _cell(FEATURES[need], operation, target)
     return closed if closed.refused else found

@@ -62,7 +62,7 @@ class AnswerCheck:
         return self.kind in (CheckKind.SCHEMA, CheckKind.PATTERN)
 
     def brief(self, text: str) -> bool:
-        """Return whether checking this text takes a millisecond or two at most."""
+        """Return whether checking this text takes at most one or two milliseconds."""
         return self.kind is CheckKind.CHOICE or not (self.compiled or len(text) > _MAX_BRIEF_CHARACTERS)
 
 

@@ -75,8 +75,8 @@ def size_written(said: Choice | Chunk) -> int:
 
 
 def _size_beside_text(reasoning: str | None, refusal: str | None, extras: Extras | None) -> int:
-    """Return the number of bytes that a model wrote besides text and calls. Reasoning details are counted only if there
-    is no reasoning text, because they repeat it."""
+    """Return the number of bytes that a model wrote in addition to text and calls. Reasoning details are counted only
+    if there is no reasoning text, because they repeat that text."""
     size = size_of(refusal) if refusal else 0
     if reasoning:
         return size + size_of(reasoning)

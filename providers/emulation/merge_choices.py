@@ -120,7 +120,7 @@ class UsageTally:
         self._usages[number] = usage
 
     def usage_of(self, number: int) -> Usage | None:
-        """Return the usage of the call for `parts[number]`; `None` if it has not reported one."""
+        """Return the usage of the call for `parts[number]`; `None` if the call has not reported its usage."""
         return self._usages[number]
 
     @property

@@ -1,4 +1,4 @@
-"""Plans the upstream calls of a request: one call if the target can take the whole request, several if it cannot."""
+"""Plans the upstream calls of a request: one call if the target accepts the whole request, otherwise several calls."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -391,7 +391,7 @@ class _Planner:
         if part.count == 1:
             params.pop("n", None)
         if "seed" in params and part.first:
-            # Candidates with the same seed would all be equal.
+            # Each candidate gets its own seed, because candidates with the same seed would all be equal.
             params["seed"] = (params["seed"] + part.first) % (MAX_SEED + 1)
         if "images" in params and not is_neutral("images", params["images"]):
             params["images"] = (params["images"][part.prompt],)

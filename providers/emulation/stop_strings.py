@@ -42,7 +42,7 @@ class StopScanner:
         self._end = 0
         self._fingerprint: str | None = None
         self.done = False
-        """Whether a stop string was found, so that the rest of the choice is ignored."""
+        """Whether a stop string was found. The rest of the choice is then ignored."""
 
     def feed(self, chunk: Chunk) -> Iterator[Chunk]:
         """Yield the chunk with the decided part of its text, or nothing while all of the text is held back. After a

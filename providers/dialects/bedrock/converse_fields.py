@@ -96,7 +96,7 @@ _LIMIT = bounded("max_tokens", f"{_INFERENCE}.maxTokens", 1, None)
 
 
 def _claude_limit(draft: RequestBody, value: object) -> None:
-    """Write the limit, lowered to the model's maximum: the service refuses a higher one."""
+    """Write the limit, lowered to the model's maximum: the service refuses a higher limit."""
     most = max_output(draft)
     if most is not None and isinstance(value, int) and value > most:
         draft.emulated.append("max_tokens")

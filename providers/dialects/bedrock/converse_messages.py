@@ -269,7 +269,7 @@ class BedrockConversation:
         self._mark(blocks, part_cache(part), part_of_request)
 
     def _mark(self, blocks: Blocks, marker: JsonObject | None, part_of_request: str = "messages") -> None:
-        """Put a cache point after the blocks, or note that the marker was dropped."""
+        """Put a cache point after the blocks, or record that the marker was dropped."""
         if marker is None:
             return
         if part_of_request not in self._model.cached or not mark_last(

@@ -219,7 +219,7 @@ parts."""
 
 @lru_cache(maxsize=4096)
 def converse_model(*names: str) -> ConverseModel:
-    """Return the facts about a model by any of its names: the service's name or the configured one."""
+    """Return the facts about a model by any of its names: the service's name or the configured name."""
     for family in _FAMILIES:
         if any(family.name.search(name.lower()) for name in names):
             return family

@@ -114,7 +114,7 @@ _KNOWN_RESPONSE_FIELDS = frozenset(
 
 
 def _extras(message: JsonObject, content: _Content) -> Extras | None:
-    """Return the parts of a message besides text and tool calls. Parts without a common form keep the vendor's
+    """Return the parts of a message other than text and tool calls. Parts without a common form keep the vendor's
     names."""
     annotations, unlinked = split_citations(_listed(message.get("citations")), content.starts)
     message_fields: JsonObject = {"citations": unlinked} if unlinked else {}
@@ -151,8 +151,8 @@ def _calls(sent: UpstreamRequest, raw: JsonValue, answer: JsonValue) -> tuple[To
 
 
 def call_of(sent: UpstreamRequest, call: JsonValue, fallback_id: str) -> ToolCall:
-    """Return a tool call, or the beginning of one, with the client's name of its function. `fallback_id` is its id if
-    the vendor gave none.
+    """Return a tool call, or the beginning of one, with the client's name of its function. `fallback_id` is the call's
+    id if the vendor gave no id.
 
     Raises UpstreamError.
     """
@@ -177,7 +177,7 @@ def finish_reason(reason: JsonValue, error: JsonValue = None) -> tuple[str, str 
 
 
 def only_stop(sent: UpstreamRequest) -> str | None:
-    """Return the stop string of a call that has exactly one."""
+    """Return the stop string of a call if the call has exactly one; otherwise `None`."""
     if b'"stop_sequences"' not in sent.body:
         return None
     stops = orjson.loads(sent.body).get("stop_sequences")

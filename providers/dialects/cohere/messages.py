@@ -55,7 +55,7 @@ class CohereConversation:
         self.dropped: list[str] = []
 
     def read(self, messages: Iterable[JsonValue]) -> list[JsonValue]:
-        """Return the native messages without empty ones, which the vendor refuses. Raises Refusal."""
+        """Return the native messages. Empty messages are left out, because the vendor refuses them. Raises Refusal."""
         for turn in read_conversation(messages, self._param):
             self.dropped += turn.unsent
             if turn.role != "tool":

@@ -211,7 +211,8 @@ class GeminiCandidate:
             self._texts.clear()
 
     def _store_field(self, name: str, value: JsonValue) -> None:
-        """Store a field of the candidate for the last chunk. A later value completes or replaces an earlier one."""
+        """Store a field of the candidate for the last chunk. A later value of the field completes or replaces an
+        earlier value."""
         earlier = self._other_fields.get(name)
         if isinstance(earlier, dict) and isinstance(value, dict) and len(earlier) < MAX_UNKNOWN_FIELDS:
             self._other_fields[name] = {**earlier, **value}
@@ -275,8 +276,8 @@ class GeminiCandidate:
         return {"type": "reasoning.text", "text": text, "format": UNKNOWN_FORMAT, "index": self._detail_count - 1}
 
     def _read_media(self, part: JsonObject, signature: str | None, new: _NewParts) -> bool:
-        """Add an image or audio, and return whether the part was one. Images of thoughts are not part of the
-        response."""
+        """Add an image or audio, and return whether the part was an image or audio. Images of thoughts are not part of
+        the response."""
         inline = part.get("inlineData")
         kind, data = (inline.get("mimeType"), inline.get("data")) if isinstance(inline, dict) else (None, None)
         if not isinstance(kind, str) or not isinstance(data, str) or part.get("thought") is True:

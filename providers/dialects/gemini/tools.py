@@ -123,7 +123,8 @@ def put_tools(draft: RequestBody, names: GeminiToolNames, service: Service) -> N
 
 
 def _put_google_tools(draft: RequestBody, google_tools: list[JsonObject]) -> None:
-    """Add tools that Google runs, without functions beside them. Raises Refusal if the tool choice requires one."""
+    """Add the tools that Google runs, for a request without functions. Raises Refusal if the tool choice requires a
+    tool call."""
     choice = draft.params.get("tool_choice")
     if choice in (None, "auto"):
         draft.body["tools"] = [*google_tools]
