@@ -1,7 +1,8 @@
 """Walks JSON Schemas: the schemas in them, the targets of references, and the cost of evaluating them.
 
 Keywords: the core and applicators of JSON Schema 2020-12, and their predecessors in drafts 4 to 2019-09. A path is `$`
-for the root and then keywords, names and positions, as in `$.properties.a.anyOf[1]`; it is for people.
+for the root and then keywords, names and positions, as in `$.properties.a.anyOf[1]`. Paths are only shown to people, in
+messages.
 """
 
 from collections.abc import Callable, Iterator, Sequence

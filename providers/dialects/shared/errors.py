@@ -97,7 +97,8 @@ def refine_kind(rules: Iterable[TextRule], kind: FailureKind, message: str) -> F
 
 
 def parse_error(body: bytes) -> JsonValue:
-    """Return the JSON value of an error body; `None` if the body is not JSON. Front ends respond in HTML."""
+    """Return the JSON value of an error body; `None` if the body is not JSON. The front ends of some vendors respond in
+    HTML."""
     try:
         value: JsonValue = parse_json(body)
     except orjson.JSONDecodeError:
