@@ -1,6 +1,6 @@
 """Context windows: the sizes in an error, the next limit to use, and whether a prompt is certain to fit.
 
-Does not count tokens as a model does; `providers.dialects.vendor_token_counts` calls the engine for that.
+This module does not count tokens as a model does; `providers.dialects.vendor_token_counts` calls the engine for that.
 """
 
 from collections.abc import Mapping

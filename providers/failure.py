@@ -206,8 +206,8 @@ COOLDOWN_KINDS = frozenset(
     {kind for kind, verdict in VERDICTS.items() if verdict.counts_against}
     | {FailureKind.RATE_LIMITED, FailureKind.QUOTA}
 )
-"""Kinds after which no request is sent to a deployment for a while. They are found by statuses and codes. A message
-leads to them only if all of it matches, since vendors quote the texts of clients."""
+"""Kinds after which no request is sent to a deployment for a while. The kinds are recognised by statuses and codes. A
+message leads to such a kind only if a pattern matches the whole message, since vendors quote the texts of clients."""
 
 
 GATEWAY_MESSAGES: Mapping[FailureKind, str] = {

@@ -60,7 +60,7 @@ def redact(text: str, secrets: Iterable[str]) -> str:
             view = _View(letters)
             spans += [(positions[start], positions[end]) for each in forms for start, end in view.found(each)]
     except _TooManyComparisons:
-        # No real message repeats a secret's characters so often: mask all of it.
+        # No real message repeats a secret's characters so often, so the whole text is masked.
         return MASK
     return _masked(text, spans) if spans else text
 

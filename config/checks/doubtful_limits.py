@@ -23,7 +23,7 @@ from config.sections.team_section import TeamSection
 from config.table.table_schema import GatewayConfig
 
 _FEW_TOKENS: Final = 1000
-"""A number of tokens below the use of a request of ordinary size together with its response."""
+"""A request of ordinary size and its response together use more tokens than this number."""
 
 _ROLLING_PERIODS: Final[Mapping[LimitPeriod, int]] = {"second": 1, "minute": 60}
 """The periods of limits that refill evenly, in seconds. The other periods follow the calendar."""

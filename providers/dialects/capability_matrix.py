@@ -46,13 +46,13 @@ def matrix_entries(profiles: Iterable[Profile], context_window: int | None = Non
 
 
 def count_cells(entries: Iterable[MatrixEntry]) -> Mapping[Support, int]:
-    """Return the number of cells of each kind."""
+    """Return the number of cells by kind of support."""
     kinds = [cell.support for entry in entries for cell in entry.cells.values()]
     return {support: kinds.count(support) for support in Support}
 
 
 def summarize(entries: Iterable[MatrixEntry]) -> str:
-    """Return the sizes in words: `3 cells: 1 native, 1 emulated, 1 refused`."""
+    """Return the numbers of cells as text: `3 cells: 1 native, 1 emulated, 1 refused`."""
     counts = count_cells(entries)
     return f"{sum(counts.values())} cells: {', '.join(f'{count} {support}' for support, count in counts.items())}"
 

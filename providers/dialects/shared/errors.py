@@ -71,7 +71,7 @@ class _ErrorContent:
     """The content of an error envelope.
 
     `words` are all machine-readable words in it. `evidence` is a text that is not shown to the client. `overflow` holds
-    the sizes that the texts report. `members` is the error object itself. `empty` says that there was no body.
+    the sizes that the texts report. `members` is the error object itself. `empty` is true if there was no body.
     """
 
     message: str
