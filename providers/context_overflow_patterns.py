@@ -30,7 +30,7 @@ class Signature:
     - `C`: tokens requested for the response.
     - `T`: the tokens of the prompt and the response together.
     - `D`: the tokens beyond the window.
-    - `CAP`: the most tokens of a response. `END` is one more.
+    - `CAP`: the most tokens of a response. `END` is that number plus one.
 
     `LB` matches if `P` is only a lower bound. `approximate` is true if the vendor's count of the prompt is an estimate.
     """

@@ -149,13 +149,13 @@ class ResponsesWire:
     API.
 
     `when` decides which requests of other APIs are sent to the Responses API:
-    - `never`: none.
-    - `always`: all, because the model has no other API.
+    - `never`: no request.
+    - `always`: all requests, because the model has no other API.
     - `tools`: requests with tools, unless the effort is `none`.
     - `tools_and_reasoning`: requests with tools and an effort other than `none`.
     - `hosted`: only requests with a tool that the vendor runs, and not even requests of the API itself.
 
-    With the other values, requests with a tool that the vendor runs are always sent there. `format` is OpenRouter's
+    With every value, requests with a tool that the vendor runs are sent to the Responses API. `format` is OpenRouter's
     name for the model's encrypted reasoning.
 
     If `openai`, the API has all fields of OpenAI's, so requests of the API itself are sent unchanged. Otherwise it is
@@ -219,19 +219,19 @@ class Profile:
     vendor's API, oldest first. `model_host` names the servers of the models, whose rules apply:
     - `makers`: the models' makers, to which the vendor passes requests on.
     - `weights`: a server of open weights.
-    - `any`: either.
+    - `any`: either of the two.
 
     Prompts. `developer_role` and `content_parts` are true if messages may have that role, and content in parts.
     `named_roles` are the roles whose messages may have a name. `reasoning_members` are the fields in which an assistant
     message sends its reasoning back, one for each name that some version of the vendor's server reads. `hooks` name
     further changes to messages. `session` is the field or header in which a call names its conversation; `None` if
-    there is none. `files` are the files that a message of a chat may hold: all (`any`), PDFs by data or id (`pdf`),
-    also addresses instead of data (`addressed`), or `none`. `raw_prompts` are the models that accept a prompt
-    unchanged; prompts for other models are wrapped into a chat:
-    - `native`: all.
-    - `chat`: none.
-    - `suffix`: none, except to fill in the middle.
-    - a pattern: models whose names match. These have no chat.
+    there is none. `files` are the files that a message of a chat may hold: all files (`any`), PDFs by data or id
+    (`pdf`), files by data, id or address (`addressed`), or no files (`none`). `raw_prompts` are the models that accept
+    a prompt unchanged; prompts for other models are wrapped into a chat:
+    - `native`: all models.
+    - `chat`: no model.
+    - `suffix`: no model, except to fill in the middle.
+    - a pattern: the models whose names match. These models have no chat.
 
     Fields. `takes` names the fields that this vendor accepts and most vendors refuse: fields of the body, of messages,
     parts, calls and tools. `words` has, by field, the vendor's values for the client's values; an object holds fields
@@ -250,19 +250,19 @@ class Profile:
     function's parameters may be an object without properties. One request has at most `most_tools`. `with_forced_tool`
     holds fields of the body without which a choice that forces a call is refused. `hosted` names the forms of
     `providers.hosted_tools.hosted_forms` in which the vendor accepts tools that it runs itself and that other vendors
-    have too. `not_hosted` are the reasons why the gateway can request no tool of a kind.
+    have too. `not_hosted` has, by kind of hosted tool, the reason why the gateway cannot request such a tool.
 
-    Responses. If `streams_only`, non-streaming responses are also read from streams. If `exact_streams`, they may be: a
-    stream holds all fields of a non-streaming response, including usage. With `line_frames` an event ends with its
-    line. `own_member` is a field of responses in which the vendor puts `usage` and `error`. If `usage_in_choices`, the
-    first choice of a response may hold its usage. `errors` gives the failure kinds of the vendor's errors.
-    `closing_ends_bill` is true if the vendor is known to bill only the tokens generated until the client closes a
-    stream.
+    Responses. If `streams_only`, non-streaming responses are also read from streams. If `exact_streams`, the gateway
+    may do the same if the configuration allows it, because a stream holds all fields of a non-streaming response,
+    including usage. If `line_frames`, an event ends at the end of its line. `own_member` is a field of responses in
+    which the vendor puts `usage` and `error`. If `usage_in_choices`, the first choice of a response may hold its usage.
+    `errors` gives the failure kinds of the vendor's errors. `closing_ends_bill` is true if the vendor is known to bill
+    only the tokens generated until the client closes a stream.
 
-    Endpoints. `tokenizer` is how the engine counts a prompt; `None` if it does not. `model_list` is the kind of list in
-    which the vendor names its models; `None` if it has no list of the models that can be requested. `tasks` are the
-    tasks besides generation that the vendor supports. `responses` is its Responses API; if it is `None`, requests of
-    that API are translated into chats.
+    Endpoints. `tokenizer` names the way in which the engine counts a prompt; `None` if it does not count prompts.
+    `model_list` is the kind of list in which the vendor names its models; `None` if it has no list of the models that
+    can be requested. `tasks` are the tasks besides generation that the vendor supports. `responses` is its Responses
+    API; if it is `None`, requests of that API are translated into chats.
     """
 
     name: str
