@@ -14,11 +14,11 @@ from xml.etree import ElementTree
 
 FAILED_OUTCOMES = ("failure", "error")
 MOST_NAMED = 60
-"""Failures that are named; a log that is cut keeps its end."""
+"""The most failures that are named. A log that is cut keeps its end."""
 SLOWEST = 10
-"""Files that are named as the slowest."""
+"""The number of files that are named as the slowest."""
 MOST_OF_A_MESSAGE = 500
-"""Characters of a failure's message that are shown."""
+"""The most characters of a failure's message that are shown."""
 
 
 def failures(report: ElementTree.Element, outcomes: Collection[str] = FAILED_OUTCOMES) -> list[str]:

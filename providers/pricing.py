@@ -22,15 +22,15 @@ _TEXT_RATES: Final = frozenset({"input", "output", "cached_input", "cache_write"
 class Price:
     """USD per million tokens; `web_search` and `request` are USD per thousand.
 
-    A rate that is `None` costs as another: `cached_input` and `cache_write` as `input`, `cache_write_1h` as
-    `cache_write`, tokens of a modality as tokens of text, `cached_audio` and `cached_image` as `cached_input`,
-    `request` nothing. `output` is `None` if nothing is generated, as by embedding models. `web_search` is `None` if the
-    price of a search is not known.
+    If a rate is `None`, another rate applies: `input` for `cached_input` and `cache_write`, `cache_write` for
+    `cache_write_1h`, the rate of text for a modality, and `cached_input` for `cached_audio` and `cached_image`. If
+    `request` is `None`, a request costs nothing by itself. `output` is `None` if nothing is generated, as by embedding
+    models. `web_search` is `None` if the price of a search is not known.
 
     `long_context` has prices of requests whose prompt has more than the given number of tokens, in ascending order. The
-    last one that is exceeded applies to the whole request. `tiers` has the prices of service tiers. `other_tiers` is
-    whether other tiers cost the same or an unknown amount. `unknown` names modalities (`audio`) whose price is not
-    known; they are counted as text.
+    last one that is exceeded applies to the whole request. `tiers` has the prices of service tiers. `other_tiers` says
+    whether tiers that are not in `tiers` have this price (`same`) or an unknown one (`unknown`). `unknown` names
+    modalities (`audio`) whose price is not known; they are counted as text.
     """
 
     input: float
@@ -53,7 +53,7 @@ class Price:
     other_tiers: Literal["same", "unknown"] = "same"
     unknown: tuple[str, ...] = ()
     plain: bool = field(init=False, compare=False, repr=False)
-    """Whether the price has only rates of text."""
+    """Whether the price has one rate for each kind of text tokens and no other rates, apart from `web_search`."""
 
     def __post_init__(self) -> None:
         others = (getattr(self, name) for name in RATES if name not in _TEXT_RATES and name != "web_search")
@@ -69,7 +69,7 @@ class Price:
         return self
 
     def of_length(self, prompt_tokens: int) -> "Price":
-        """Return the price of a request whose prompt has so many tokens."""
+        """Return the price of a request whose prompt has `prompt_tokens` tokens."""
         found = self
         for above, price in self.long_context:
             if prompt_tokens > above:
@@ -82,11 +82,11 @@ RATES: Final = (
     *("cached_audio", "input_image", "output_image", "cached_image", "input_video", "output_video"),
     *("web_search", "request"),
 )
-"""The fields of a Price that are amounts."""
+"""The fields of a Price that are amounts of USD."""
 
 
 def price_of_rates(rates: Mapping[str, float]) -> Price:
-    """Return a price with rates by their names. `input` must be among them."""
+    """Return a price with the given rates. The keys are names of RATES, and `input` must be one of them."""
     return with_rates(Price(rates["input"]), rates)
 
 
@@ -150,7 +150,7 @@ def _prompt_difference(price: Price, details: Mapping[str, int], prompt: int) ->
             continue
         tokens = _part(details, name, left)
         left -= tokens
-        of_cache = max(0, min(tokens, cached - left))  # cached tokens that cannot be of another kind
+        of_cache = max(0, min(tokens, cached - left))  # the cached tokens that exceed the rest of the prompt
         cached -= of_cache
         fresh_rate = price.input if fresh_rate is None else fresh_rate
         cached_rate = read_rate if cached_rate is None else cached_rate
@@ -159,8 +159,8 @@ def _prompt_difference(price: Price, details: Mapping[str, int], prompt: int) ->
 
 
 def _completion_difference(price: Price, details: Mapping[str, int], completion: int) -> float:
-    """Return how much more a completion costs than the same number of tokens of text, including its searches, in
-    millionths of a USD."""
+    """Return how much more a completion costs than the same number of tokens of text, in millionths of a USD. Its web
+    searches are part of the difference."""
     difference = 0.0
     if price.web_search is not None:
         difference += max(0, details.get(SEARCH_REQUESTS, 0)) * price.web_search * _THOUSAND
@@ -189,7 +189,8 @@ SEARCHES: Final = "web_search"
 
 def unpriced(price: Price | None, usage: Usage | None) -> tuple[str, ...]:
     """Return the kinds of usage whose price is not known: `tokens`, `service_tier`, `audio`, `web_search`; empty if all
-    prices are known. `cost` counts such a tier or modality as text of the standard tier, and such a search as free."""
+    prices are known. For these kinds `cost` uses other prices: those of the standard tier for a tier and those of text
+    for a modality. `cost` counts a search as free."""
     if usage is None:
         return ()
     details = usage.completion_details

@@ -44,9 +44,10 @@ class RequestField:
 
     `aliases` are other names that clients use for it. `uses` are the uses of the field that vendors treat differently;
     the empty string is the field as such. `operations` are the operations whose clients can send it. `neutral` returns
-    whether a value requests nothing. A steering field is advisory with one of its `advisory_values`. If `by_gateway`,
-    the gateway acts on the field itself, for every vendor. If `protected`, `inference_extra_params` may not set the
-    field. If `keeps_form`, the field changes the generated content, but not which parts a response has.
+    whether a value is neutral, which means that it has no effect. A steering field is advisory with one of its
+    `advisory_values`. If `by_gateway`, the gateway acts on the field itself, for every vendor. If `protected`,
+    `inference_extra_params` may not set the field. If `keeps_form`, the field changes the generated content, but not
+    which parts a response has.
     """
 
     name: str
@@ -62,7 +63,7 @@ class RequestField:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The name for each use: the field's own, or `name.use`."""
+        """The name of each use of the field: the field's own name, or `name.use`."""
         return tuple(f"{self.name}.{use}" if use else self.name for use in self.uses)
 
 
@@ -183,7 +184,7 @@ _NEUTRAL = {each.name: each.neutral for each in REQUEST_FIELDS if each.neutral i
 
 
 def is_neutral(field: str, value: object) -> bool:
-    """Return whether `value` requests nothing, so that a deployment without the field supports it by doing nothing.
+    """Return whether `value` has no effect, so that a deployment without the field supports it by doing nothing.
 
     LangChain and vLLM's benchmark always send neutral values. If they were refused, both would fail.
     """

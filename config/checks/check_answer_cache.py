@@ -1,4 +1,4 @@
-"""Check the `cache` sections: Redis without `server.shared` or without a secret. Also check that a deployment has no
+"""Check that each `cache` section with Redis has `server.shared` and a secret. Also check that a deployment has no
 `cache`, `affinity` or `hedge`, which have no effect there."""
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ def check_answer_cache(context: CheckContext) -> tuple[Problem, ...]:
 
 
 def cache_sections(config: GatewayConfig) -> Iterator[tuple[Path, CacheSection]]:
-    """Yield the path and value of every `cache` section that is written."""
+    """Yield the path and value of every `cache` section in the configuration."""
     for path, level in levels(config):
         if level.cache is not None:
             yield (*path, "cache"), level.cache

@@ -28,8 +28,8 @@ from config.reading.yaml_syntax_errors import LINE_BREAK, Mark, syntax_fault
 
 MAX_DEPTH: Final = 40
 MAX_NODES: Final = 400_000
-"""Nodes of one file with aliases expanded. Ten thousand deployments need about a quarter of it, ten thousand teams with
-limits and budgets half."""
+"""The most nodes of one file with aliases expanded. Ten thousand deployments need about a quarter of MAX_NODES, ten
+thousand teams with limits and budgets half."""
 
 _LOADER: Final[type[yaml.SafeLoader | yaml.CSafeLoader]] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _UNPRINTABLE: Final = re.compile("[^\\t\\n\\r\\x20-\\x7e\\x85\\xa0-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")

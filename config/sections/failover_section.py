@@ -82,7 +82,8 @@ class CircuitBreakerSection(Section):
     longest_cooldown: Timeout = setting(
         "While the request after a cooldown fails too, each cooldown is twice as long as the last, up to this time. "
         "Built in: {built_in}, or cooldown if that is longer.",
-        # Not longer than the first cooldown: a trial costs one request, and a primary should be used once it works.
+        # This is no longer than the first cooldown, because a trial costs only one request, and a primary should be
+        # used once it works.
         built_in="5s",
         resolved=False,
     )

@@ -42,7 +42,8 @@ class FramingError(ValueError):
 
 Frame = tuple[Mapping[str, HeaderValue], bytes]
 """The headers and the payload of one message. Frames that repeat the same headers share one object, which cannot be
-changed. It is a bare tuple because nearly every token of a stream comes in a frame of its own."""
+changed. It is a bare tuple, which is cheap to make, because nearly every token of a stream comes in a frame of its
+own."""
 
 
 class FrameParser:
@@ -73,7 +74,7 @@ class FrameParser:
         # A frame of this size cannot exceed a limit.
         if total != size or size > MAX_HEADERS or crc32(chunk[:8]) != checksum or total < headers + _FRAME_OVERHEAD:
             return None
-        # The same as `_frame`, inlined because nearly every token of a stream is read here.
+        # This does the same as `_frame`. It is inlined, because nearly every token of a stream is read here.
         end, body = size - 4, 12 + headers
         if crc32(chunk[:end]) != int.from_bytes(chunk[end:], "big"):
             raise FramingError(_CORRUPT)

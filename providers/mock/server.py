@@ -53,8 +53,8 @@ class SimulatedChunk:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedResponse:
-    """A complete response. A stream's chunks can be iterated once. After them the body ends (`eof`), or the connection
-    breaks (`cut`) or hangs (`hang`)."""
+    """A complete response. A stream's chunks can be iterated once. After the last chunk, the body ends (`eof`), or the
+    connection breaks (`cut`) or hangs (`hang`)."""
 
     status: int
     headers: Mapping[str, str]
@@ -64,7 +64,7 @@ class SimulatedResponse:
 
 @dataclass(frozen=True, slots=True)
 class _Behaviour:
-    """The words of a model's name. `numbers` holds the numbered words."""
+    """The words of a model's name. `numbers` has the number of each word that has one, such as 20 for `slow`."""
 
     words: frozenset[str]
     numbers: Mapping[str, int]
@@ -100,7 +100,8 @@ _NOT_JSON = b'{"id": "cmpl-'
 
 
 def is_harmless(model: str) -> bool:
-    """Return whether a model's name causes no faults, delays or lengths, so that any client may use it."""
+    """Return whether no word of a model's name causes a fault or sets a delay or a length. Any client may use such a
+    name."""
     behaviour = _behaviour(model)
     return not behaviour.numbers and behaviour.words.isdisjoint(FAULTS)
 
@@ -122,8 +123,8 @@ def respond(path: str, body: bytes) -> SimulatedResponse:
 
 
 def _task_response(path: str, body: bytes) -> SimulatedResponse:
-    """Return a response of an endpoint without text. The words of the model's name have the same meaning; the whole
-    body counts as one token."""
+    """Return a response with embeddings or a ranking. The words of the model's name have the same meaning as for text;
+    the whole body counts as one token."""
     if len(body) > MAX_TEXT:
         raise overflow(len(body))
     model, fields = vectors.task_model(path, body)

@@ -1,7 +1,7 @@
 """Splits the inputs of an embeddings request into calls by the vendor's limits, and joins the responses.
 
-Sizes in tokens are estimates. For texts they are rather too high: a vendor refuses a too large call completely, while a
-call that could have been larger costs little.
+Sizes in tokens are estimates. The estimates for splitting texts are too high on purpose: if a call is too large, the
+vendor refuses all of it, but if it is smaller than necessary, this costs little.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,17 +14,19 @@ from providers.tasks.own_members import sum_details
 from providers.tasks.read_vectors import MOST_NUMBERS
 
 MOST_LISTED = 128
-"""The most inputs of one call whose vectors come as JSON numbers. 128 vectors of 3,072 numbers are 5 MB; parsing them
-blocks the event loop for 40 ms. In base64, which is requested from every vendor that has it, they cost a tenth."""
+"""The most inputs of one call if the vendor returns vectors as JSON numbers. 128 vectors of 3,072 numbers are 5 MB;
+parsing them blocks the event loop for 40 ms. Vectors in base64 cost a tenth of that, and are requested from every
+vendor that supports base64."""
 
 _LATE_CHUNKING = "late_chunking"
 """Jina's field that makes the vector of each input depend on the other inputs ("Embeddings API", November 2026)."""
 
 _BYTES_PER_TOKEN = 4
-"""For estimates of usage: roughly the UTF-8 bytes per token of common vocabularies in English prose."""
+"""The UTF-8 bytes per token in estimates of usage. This is roughly the figure of common vocabularies for English
+prose."""
 
 _FEWEST_BYTES_IN_ASCII, _FEWEST_BYTES = 3, 2
-"""For checks of limits: the fewest bytes per token of a text in ASCII, and of any other text."""
+"""The fewest bytes per token in checks of limits: of a text in ASCII, and of any other text."""
 
 
 def split_inputs(request: EmbeddingsRequest, wire: TaskWire, most: int) -> tuple[Texts | TokenLists, ...]:

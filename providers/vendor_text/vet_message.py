@@ -59,15 +59,16 @@ _CERTAIN_FILE = LatePattern(
     rf"(?i){_FOLDER}|\.(?:py|so|go|rs|cc?|cpp|js|ts|java|rb|sh|gguf|safetensors|bin|pth?|onnx|ya?ml|json|txt|log|sock"
     r"|pem|key|crt|conf|ini|toml|env)$"
 )
-"""Signs of a file path even if it looks like a path of an API: a hidden part, a known extension, and folders of models
-and libraries. A path of an API may end with a model's version, which looks like an unknown extension."""
+"""Signs that a path is a file path even if it looks like a path of an API: a hidden part, a known extension, and
+folders of models and libraries. A path of an API may end with a model's version, which looks like an unknown
+extension."""
 
 
 def vet(text: str) -> str:
     """Return a vendor's message in a form that is safe to show: one line of at most MAX_MESSAGE characters, without
     keys, organisation ids, private addresses and file paths."""
     if len(text) > 2 * MAX_MESSAGE:
-        # Not cut within a word: half of a key would not be recognised as a key.
+        # The text is not cut within a word, because half of a key would not be recognised as a key.
         text = text[: 2 * MAX_MESSAGE].rpartition(" ")[0] + " …"
     clean = _ADDRESS.sub(_masked, _SECRET.sub("[redacted]", _CONTROL.sub(" ", text)))
     return clean if len(clean) <= MAX_MESSAGE else clean[: MAX_MESSAGE - 1] + "…"

@@ -25,11 +25,11 @@ ADMIN_BODY: Final = 1024
 """Bytes of a request body that the admin listener reads and discards; no endpoint takes a body."""
 
 MOST_WITHOUT_TOKEN: Final = 64
-"""Open connections on which the token has not been sent. A new one closes the oldest one."""
+"""The most open connections on which the token has not been sent. A new one closes the oldest one."""
 
 MOST_PROBES: Final = 16
-"""Additional connections that have only requested health. A new one closes the connection whose last request is the
-oldest: that request has been answered."""
+"""The most additional connections that have only requested health. A new one closes the connection whose last request
+is the oldest: that request has been answered."""
 
 
 class AdminServer(PublicServer):

@@ -20,7 +20,7 @@ CHALLENGE_LINES: Final = "".join([f"WWW-Authenticate: {each}\r\n" for each in CH
 """The header lines that let a browser ask for the token."""
 
 MOST_HEADER: Final = 8192
-"""Bytes of an `Authorization` header that are read."""
+"""The most bytes of an `Authorization` header that are read."""
 
 _BEARER: Final = b"Bearer "
 

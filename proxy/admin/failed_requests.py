@@ -17,14 +17,14 @@ from proxy.telemetry.access_log import UNAUTHORIZED
 
 MOST_FAILED: Final = 75
 MOST_REFUSED: Final = 25
-"""Requests that failed because of a vendor or the gateway, and requests that were refused because of the client. The
-two are stored separately, so that a client with a wrong key does not displace the failures that the operator looks
-for."""
+"""The most requests that failed because of a vendor or the gateway, and the most that were refused because of the
+client. The two are stored separately, so that a client with a wrong key does not displace the failures that the
+operator looks for."""
 
 MOST_ATTEMPTS: Final = 8
 MOST_NAME: Final = 160
 MOST_MESSAGE: Final = 300
-"""Attempts of a request that are stored, and characters of a name and of a message."""
+"""The most attempts of a request that are stored, and the most characters of a name and of a message."""
 
 _MESSAGES: Final[Mapping[str, str]] = {kind.value: words for kind, words in GATEWAY_MESSAGES.items()}
 

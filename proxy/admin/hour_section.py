@@ -27,10 +27,10 @@ from proxy.request_record import OTHER
 from proxy.telemetry.log_format import timestamp
 
 MOST_TEAMS: Final = 5
-"""Teams that have their own colour."""
+"""The most teams that have their own colour."""
 
 MOST_SPENDERS: Final = 5
-"""Teams, keys and models that are listed as the highest spenders."""
+"""The most teams, keys and models that are listed as the highest spenders."""
 
 STRIDE: Final = 5
 """Minutes in each row of the table."""

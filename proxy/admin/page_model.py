@@ -16,13 +16,13 @@ from proxy.admin.status_json import tokens_per_second
 from proxy.limits.limit_views import LimitView
 
 MOST_ROWS: Final = 200
-"""Rows of a table, unless the visitor requests all rows."""
+"""The most rows of a table, unless the visitor requests all rows."""
 
 MOST_LIMITS: Final = 50
-"""Limits that are shown: those with the highest use."""
+"""The most limits that are shown: those with the highest use."""
 
 MOST_QUERY: Final = 200
-"""Characters of the visitor's search text."""
+"""The most characters of the visitor's search text."""
 
 
 @dataclass(frozen=True, slots=True)

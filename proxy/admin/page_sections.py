@@ -55,7 +55,7 @@ _FAILURES: Final = (
 
 
 MOST_OPEN: Final = 20
-"""Failed requests that are visible at once; older ones are folded."""
+"""The most failed requests that are visible at once; older ones are folded."""
 
 
 def headline(page: StatusPage) -> Markup:

@@ -15,7 +15,7 @@ from config.problem import Problem
 from config.table.table_schema import GatewayConfig
 
 MOST_CHANGES: Final = 50
-"""Changes of one reload that are listed."""
+"""The most changes of one reload that are listed."""
 
 _NAMED_SECTIONS: Final[Mapping[str, str]] = {
     "vendors": "vendor",
@@ -65,7 +65,7 @@ def _keys(before: BaseModel, after: BaseModel) -> list[str]:
 MOST_RELOADS: Final = 20
 
 MOST_PROBLEMS: Final = 20
-"""Problems of one refused configuration that are stored."""
+"""The most problems of one refused configuration that are stored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from proxy.routing.route_settings import FALLBACKS
 from proxy.routing.snapshot import ANYONE, Route, RouteMember, Snapshot, Team
 
 MOST_TARGETS: Final = 20
-"""Targets of a route that are shown, in the order of the config file: the first ones matter most."""
+"""The most targets of a route that are shown, in the order of the config file: the first ones matter most."""
 
 
 class Health(IntEnum):
@@ -223,7 +223,7 @@ def failing_names(snapshot: Snapshot, status: ProcessStatus, routes: Iterable[Ro
 
 
 MOST_NAMES: Final = 5
-"""Failing names that are listed; the others are counted."""
+"""The most failing names that are listed; the others are counted."""
 
 
 class Level(IntEnum):

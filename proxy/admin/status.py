@@ -33,10 +33,10 @@ from proxy.telemetry.log_writer import LineWriter
 from proxy.version import VERSION
 
 MOST_TEAMS: Final = 20
-"""Teams that are listed if a request names a team that does not exist."""
+"""The most teams that are listed if a request names a team that does not exist."""
 
 MOST_NAME: Final = 200
-"""Characters of a name that are compared with the names of teams."""
+"""The most characters of a name that are compared with the names of teams."""
 
 
 class DeploymentState(IntEnum):

@@ -1,4 +1,5 @@
-"""`dragoman key new`: print a new key for a team and its entry for the config file. Stores neither."""
+"""`dragoman key new`: print a new key for a team and its entry for the config file. The command stores neither of
+them."""
 
 import hashlib
 import json
@@ -36,7 +37,7 @@ class KeyOptions:
 
 
 class _WrongOption(Exception):
-    """An option that a config file could not have."""
+    """An option's value would be invalid in a config file."""
 
 
 def new_key() -> str:

@@ -1,4 +1,5 @@
-"""The entries of each owner that outlive a request: in this process, and at others if they are shared."""
+"""The entries of each owner that outlive a request. They are stored in this process and, if they are shared, also where
+other processes find them."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,28 +10,28 @@ from proxy.conversations.stored_entries import StoredEntries
 from proxy.request_record import NO_TEAM, RequestRecord
 
 WRITE_WAIT: Final = 0.05
-"""Seconds for which a response waits until other processes can know its entries: its client's next request may come
-to any of them at once."""
+"""Seconds that a response waits until other processes can read its entries, because any of these processes may get the
+client's next request."""
 
 DELETE_WAIT: Final = 1.5
-"""Seconds for which the response to a deletion waits until it is known everywhere."""
+"""Seconds that the response to a deletion waits until all other processes can know of the deletion."""
 
 
 class OtherProcesses(Protocol):
     """Entries that this process shares with others."""
 
     def put(self, owner: str, entries: Mapping[str, bytes]) -> "asyncio.Future[bool] | None":
-        """Write entries soon, and return a future of whether they were; `None` if they are not written. One without
-        data stands for one that was deleted."""
+        """Write entries soon. Return a future of whether they were written, or `None` if they will not be written. An
+        entry without data marks a deleted entry."""
 
     async def take(self, owner: str, wanted: Sequence[str], held: Sequence[str] = ()) -> dict[str, bytes] | None:
-        """Return the entries of the wanted keys that are there, and the ones held here that were deleted, without data;
-        `None` if that cannot be found out in a short time."""
+        """Return the stored entries of the `wanted` keys. Also return the deleted ones of the `held` keys, without
+        data. Return `None` if no reply comes in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundEntries:
-    """The entries found by their keys. `certain` is set if the absent ones are nowhere."""
+    """The entries that were found, by key. `certain` is true if it is certain that the missing entries do not exist."""
 
     entries: Mapping[str, bytes]
     certain: bool = True
@@ -38,30 +39,31 @@ class FoundEntries:
 
 @dataclass(slots=True, eq=False)
 class OwnerMemory:
-    """Entries of owners, each of which finds its own alone. `now` returns seconds."""
+    """The entries of all owners. An owner can find only its own entries. `now` returns seconds."""
 
     now: Callable[[], float]
     kept: StoredEntries
     others: OtherProcesses | None = None
 
     def may_know_any(self, owner: str) -> bool:
-        """Return whether an owner may have entries, here or at other processes."""
+        """Return whether an owner may have entries, in this process or from other processes."""
         return self.others is not None or self.kept.has_any_of(owner)
 
     def put(self, owner: str, entries: Mapping[str, bytes]) -> "asyncio.Future[bool] | None":
-        """Store entries, and return a future of whether other processes know them; `None` if they will not."""
+        """Store entries. Return a future of whether other processes can read them, or `None` if they cannot."""
         now = self.now()
         for key, data in entries.items():
             self.kept.put(owner, key, data, now)
         return None if self.others is None else self.others.put(owner, entries)
 
     async def put_and_wait(self, owner: str, entries: Mapping[str, bytes]) -> None:
-        """Keep entries, and wait briefly until other processes know them."""
+        """Store entries, and wait at most WRITE_WAIT seconds until other processes can read them."""
         if (written := self.put(owner, entries)) is not None:
             await asyncio.wait((written,), timeout=WRITE_WAIT)
 
     async def find(self, owner: str, keys: Iterable[str]) -> dict[str, bytes]:
-        """Return the known entries of these keys; only keys without an entry here are looked up at other processes."""
+        """Return the known entries of these keys. Only keys without an entry in this process are looked up in the
+        shared entries."""
         keys = list(keys)
         found = self.kept.take(owner, keys, self.now())
         if self.others is not None and (unknown := [key for key in keys if key not in found]):
@@ -69,8 +71,8 @@ class OwnerMemory:
         return found
 
     async def find_undeleted(self, owner: str, keys: Iterable[str]) -> FoundEntries:
-        """Return the known entries of these keys. An entry that another process deleted is gone here too, as long as
-        that can be found out in a short time."""
+        """Return the known entries of these keys. An entry that another process deleted is deleted in this process too.
+        If the shared entries cannot be read in time, such an entry may still be returned."""
         keys = list(keys)
         found = self.kept.take(owner, keys, self.now())
         if self.others is None or not keys:
@@ -85,7 +87,8 @@ class OwnerMemory:
         return FoundEntries({key: data for key, data in found.items() if data})
 
     async def delete(self, owner: str, key: str) -> bool:
-        """Forget an entry everywhere. Return whether that is certain."""
+        """Delete an entry in this process and for all other processes. Return whether it is certain that it was
+        deleted."""
         self.kept.drop(owner, key)
         if self.others is None:
             return True
@@ -96,7 +99,7 @@ class OwnerMemory:
         return written.done() and written.result()
 
     def _adopt(self, owner: str, entries: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        """Store the entries of another process here too, and return them."""
+        """Store the entries of another process in this process too, and return them."""
         now = self.now()
         for key, data in entries.items():
             if data:

@@ -21,13 +21,14 @@ from proxy.surfaces.request.parse_json import InvalidJson, decode
 from proxy.surfaces.surface import RequestContext, StoredResponse
 
 MOST_BYTES: Final = 8 * 1024 * 1024
-"""Bytes of one stored response with its input; a longer one is not stored."""
+"""The most bytes of one stored response with its input; a longer one is not stored."""
 
 MOST_TURNS: Final = 512
-"""Responses in one conversation that is continued by id."""
+"""The most responses in one conversation that is continued by id."""
 
 MOST_ITEMS: Final = 1024
-"""Items of one response that can be found by their own ids: the items of the output, then the latest of the input."""
+"""The most items of one response that can be found by their own ids: the items of the output, then the latest of the
+input."""
 
 LONGEST_ID: Final = 128
 

@@ -39,7 +39,7 @@ RESPONSE_SECONDS: Final = 86400.0
 used, unless the configuration has other values."""
 
 MOST_CONTINUED: Final = 2 * MOST_BYTES
-"""Bytes of stored responses that one request may continue."""
+"""The most bytes of stored responses that one request may continue."""
 
 
 @dataclass(slots=True, eq=False)

@@ -152,7 +152,7 @@ class Breakers:
             breaker = known.get(target.identity)
             if breaker is None or not breaker.untroubled(now):
                 return self._sorted(targets, now, team, session)
-        # As `Order(tuple(targets))`, without the call of a named tuple's own function.
+        # This is equal to `Order(tuple(targets))`, but does not call the named tuple's own function.
         return tuple.__new__(Order, (tuple(targets), 0.0, False))
 
     def _sorted(self, targets: Sequence[Target], now: float, team: str, session: int | None) -> Order:

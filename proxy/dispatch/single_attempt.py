@@ -43,7 +43,8 @@ from proxy.upstream.vendor_stream import Stream
 T = TypeVar("T")
 
 Read = Callable[[P, RequestRecord, Deadlines, float | None], Awaitable[T]]
-"""Calls a target and reads its response, which has to begin within so many seconds (`None`: at any time)."""
+"""Calls a target and reads its response. The last argument is the seconds within which the response has to begin, or
+`None` without this limit."""
 
 Begin = Callable[[P, RequestRecord, Deadlines], AbstractAsyncContextManager[S]]
 """Calls a target and yields its response, which has begun. The record and the deadlines are the attempt's."""
@@ -102,7 +103,8 @@ class Dispatcher:
     def whole(self, exchange: Exchange[UnifiedRequest]) -> Awaitable[tuple[CallPlan, Completion]]:
         """Return the response to a request that is not streamed, and the target's calls that gave it. Raises as
         `answer` does."""
-        # Not a method: the attempts and their candidates would form a cycle, which waits for the garbage collector.
+        # If `prepare` were a method, the attempts and their candidates would form a cycle, which only the garbage
+        # collector frees.
         asked = exchange.request, exchange.team, exchange.record, exchange.heavy
         prepare = partial(prepared_off_loop, self.off_loop, *asked)
         return first_success(self._context, exchange, prepare, self._wholes, self._hedged_wholes)

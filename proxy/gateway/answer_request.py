@@ -189,7 +189,7 @@ async def _end_failed(
         return
     failure = record_failure(record, error)
     if response is None:
-        # No variable holds it: its traceback refers to this frame, a cycle that would hold the upstream's data.
+        # No variable holds the error: its traceback refers to this frame, and the cycle would hold the upstream's data.
         raise upstream_failed(failure, len(record.attempts)) from None
     metrics.abort(*abort_labels(error), record.model)
     failed = upstream_failed(failure, len(record.attempts))
@@ -262,7 +262,7 @@ async def kept_alive(
         if response is None or waiting.begun:
             raise
         try:
-            # No variable holds it: its traceback refers to this frame.
+            # No variable holds the error, because its traceback refers to this frame.
             await _end_refused(exchange, response, error if isinstance(error, GatewayError) else internal_error())
             answered = isinstance(error, GatewayError)
         finally:

@@ -203,7 +203,7 @@ class ClientExchange(Exchange[R]):
             plan = plan_for(snapshot, self.team, name, self.surface.name, load)
         if limits.routed and (instead := limits.route(self.key, snapshot)) is not None and instead[0] != name:
             record.routed, team = instead
-            # As behind a route of the configuration, the response names the model that served.
+            # The response names the model that served, as it does for a route of the configuration.
             plan = replace(self._placed(team, record.routed, load), by_route=True)
         self.plan = plan
         record.model = plan.label

@@ -35,7 +35,7 @@ COUNT_WAIT: Final = 5.0
 """Seconds that a vendor may take to count; then the estimate is returned."""
 
 MAX_COUNT_BODY: Final = 64 * 1024
-"""Bytes of a vendor's response with a count."""
+"""The most bytes of a vendor's response with a count."""
 
 
 class TokenCounting:

@@ -33,7 +33,7 @@ _FILE_BYTES_PER_TOKEN = 5
 """Characters of a file's base64 that make a token."""
 
 _MOST_FIELDS = 256
-"""Fields of a client's own body that are looked at for amounts on the event loop."""
+"""The most fields of a client's own body that are looked at for amounts on the event loop."""
 
 _OF_TEXT = ("text", "refusal")
 
@@ -63,7 +63,8 @@ def request_size(
         if prompt_tokens is not None:
             size = BYTES_PER_TOKEN * prompt_tokens
         elif prompt.plain and "tools" not in params and "response_format" not in params:
-            # As `estimate_prompt`, in one loop: most requests of a team with limits pass here.
+            # This does the same as `estimate_prompt` in one loop, because most requests of a team with limits pass
+            # here.
             tokens = 0
             for message in prompt.messages:
                 content: str = message["content"]  # type: ignore[assignment]  # as `plain` says
@@ -143,7 +144,8 @@ def _of_messages(messages: Sequence[JsonObject]) -> int:
         if type(content) is not str or "reasoning_details" in message:
             tokens += _of_message(message)
             continue
-        # As `_of_message`, without a call for each of the messages that nearly all conversations consist of.
+        # This does the same as `_of_message`, but without a call for each message. Nearly all conversations consist of
+        # such messages.
         size = len(content) if content.isascii() else len(content.encode(errors="replace"))
         tokens += PER_MESSAGE - (-size // BYTES_PER_TOKEN)
         if calls := message.get("tool_calls"):
@@ -177,7 +179,7 @@ def _of_parts(parts: Sequence[JsonValue]) -> int:
             and len(part) == 2
             and type(text := part.get("text")) is str
         ):
-            # As `_of_part`, without a call for each.
+            # This does the same as `_of_part`, but without a call for each part.
             tokens -= -(len(text) if text.isascii() else len(text.encode(errors="replace"))) // BYTES_PER_TOKEN
         else:
             tokens += _of_part(part)

@@ -21,7 +21,7 @@ from proxy.surfaces.surface import ModelCard, Surface
 T = TypeVar("T")
 
 MAX_BYTES: Final = 32 * 2**20
-"""Bytes of all cached lists, of which the oldest are evicted. 10,000 models take 1.5 MB."""
+"""The most bytes of all cached lists, of which the oldest are evicted. 10,000 models take 1.5 MB."""
 
 SLICE: Final = 0.002
 """Seconds for which rendering a list holds the event loop at a time."""

@@ -265,7 +265,7 @@ class _PassedResponse:
         """Return a response as the checks leave it, once all of it has come. Raises UpstreamError and GatewayError."""
         kind = answer.response.headers.get("content-type", "")
         if kind.strip().lower().startswith(_EVENTS):
-            # Not the deployment's failure: the client's form may have requested the stream.
+            # This does not count as the deployment's failure, because the client's form may have requested the stream.
             self.exchange.record.outcome = "upstream_error"
             raise upstream_failed(Failure(FailureKind.MALFORMED, _STREAMED))
         body, piece = bytearray(), answer.first

@@ -22,10 +22,10 @@ from proxy.surfaces.request.rule_kinds import Invalid
 T = TypeVar("T")
 
 MOST_INPUTS: Final = 2048
-"""Texts of one request: as many as OpenAI takes of one for embeddings, which names no number for moderations."""
+"""The most texts of one request. OpenAI accepts this many for embeddings, and names no number for moderations."""
 
 MOST_FIELDS: Final = 1024
-"""Fields of one request. OpenAI's API has 14 for the task with the most, engines some dozens."""
+"""The most fields of one request. OpenAI's API has 14 for the task with the most, engines some dozens."""
 
 _GATEWAY: Final = ("inference_timeout", "inference_extra_params", "inference_extra_headers")
 _OWN: Final = frozenset({"model", *_GATEWAY})

@@ -29,7 +29,7 @@ BodyCheck = Callable[[str, bytes, RequestRecord], Awaitable[bytes]]
 """Returns the body that is sent instead of one with this content type. Raises UpstreamError and GatewayError."""
 
 MOST_CHECKED: Final = 8 * 2**20
-"""Bytes of a body that is checked, and held back until then."""
+"""The most bytes of a body that is checked, and held back until then."""
 
 
 class RecalledContext(Protocol):

@@ -104,7 +104,7 @@ class Http1Connection(asyncio.Protocol):
     @property
     def has_no_input(self) -> bool:
         """Whether nothing has arrived since the last exchange, including data still in the socket. Bytes or an end that
-        the event loop has not processed would be taken for the next response. It takes one system call, 0.5 us."""
+        the event loop has not processed would be read as the next response. The check takes one system call, 0.5 us."""
         if self.state != "idle":
             return False
         if self._arrivals is None:

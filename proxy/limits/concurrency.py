@@ -25,8 +25,8 @@ from proxy.shared_state.lease_keeper import (
 )
 
 SPARE_DIVISOR: Final = 25
-"""A process leases ahead one of so many slots of its equal part. If it leased more, requests would be refused while
-other processes hold unused slots."""
+"""A process leases at most 1/SPARE_DIVISOR of its equal part of the slots ahead of use. If it leased more, requests
+would be refused while other processes hold unused slots."""
 
 GUESSED_WAIT: Final = 1.0
 """Seconds after which a slot may be free: there is no better estimate."""
@@ -190,7 +190,8 @@ class LeasedSlots(Slots):
         return now >= self._no_request_until
 
     def exceeded(self, scope: str, units: int, now: float, wall: float) -> Exceeded:
-        """Return the details of a refusal: of all slots, or of the part that this process has alone."""
+        """Return the details of a refusal: it is either by all slots, or by the part of them that this process has
+        while it counts alone."""
         exceeded, keeper = super().exceeded(scope, units, now, wall), self._keeper
         limited_to_part = keeper.alone or keeper.rejoining or self._cautious
         return replace(exceeded, alone=0) if limited_to_part and self.used >= self._part_alone() else exceeded
@@ -263,7 +264,7 @@ class LeasedSlots(Slots):
         self._share, self._processes, self._known_until = share, processes, math.inf
 
     def _part_alone(self) -> int:
-        """Return the slots that this process may use alone, at least one."""
+        """Return the number of slots that this process may use while it counts alone, at least one."""
         keeper = self._keeper
         if self._foreign or still_known(keeper, self._known_until, keeper.lost_at):
             part = alone_share(self._share, self._processes, keeper.expected)

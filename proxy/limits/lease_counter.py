@@ -17,33 +17,36 @@ SECOND: Final = 1_000_000
 """Times are in microseconds."""
 
 LONGEST_SHARE_TIME: Final = 3 * SECOND
-"""The longest time since its last report for which a process gets its share of scarce units."""
+"""If units are scarce, a process gets its share for the time since its last report. If that time is longer than
+LONGEST_SHARE_TIME, it counts as FIRST_SHARE_TIME."""
 
 REPORT_HOLDS: Final = GONE_SECONDS * SECOND
 RATE_REPORT_HOLDS: Final = 60 * SECOND
-"""How long the slots and the spending of a process count after its last report, and the units of a rate that it may
-have taken alone. RATE_REPORT_HOLDS is how long the units that it gave back of a rate are remembered. A report itself
-says how long its demand counts."""
+"""REPORT_HOLDS is how long after its last report the slots and the spending of a process count, and the units of a rate
+that it may have taken while it counted alone. RATE_REPORT_HOLDS is how long the units of a rate that it gave back are
+remembered. A report itself says how long its demand counts."""
 
 LEDGER_READ_WITHIN: Final = 3 * SECOND
-"""The time within which a live process has read the rows that the ledger had loaded, and reported so."""
+"""The time within which a live process reads the rows that the ledger has loaded, and reports that it has read them."""
 
 RATE_KEY_HOLDS: Final = 60 * SECOND
 KEY_HOLDS: Final = 20 * SECOND
-"""How long a key is stored after all granted units of a rate are paid for, and how long a key of slots or spending."""
+"""RATE_KEY_HOLDS is how long the key of a rate is stored after all granted units are paid for. KEY_HOLDS is how long a
+key of slots or spending is stored after the last exchange."""
 
 DIVIDED_BY_DEMAND: Final = 1 - EQUAL_PART_ALONE
 """The part of a limit that is divided by demand for processes that count alone. A part that is reported to one process
 is not reported to another, so all parts together are at most the limit."""
 
 SCARCE_SECONDS: Final = 0.05
-"""Seconds of the demand of all. If fewer units are left, each process gets only its share."""
+"""If the units that are left cover less than this many seconds of the demand of all processes, each process gets only
+its share."""
 
 FIRST_SHARE_TIME: Final = 20_000
-"""The time for which a process without an earlier report gets its share."""
+"""The time for which a process gets its share of scarce units if it has no recent report."""
 
 SWEEP_ABOVE: Final = 1024
-"""The number of keys above which lapsed ones are removed."""
+"""The number of keys above which expired keys are removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +74,8 @@ class _ProcessReport:
     base: int = 0
 
     def alone(self, now: float, unit: float) -> float:
-        """Return the time that pays for the units that the process may have taken alone. They are its part of the units
-        left at its report, and of all later ones."""
+        """Return the time that pays for the units that the process may have taken while it counted alone. These units
+        are its part of the units that were left at its report, and of all units since then."""
         silent = now - self.at
         if not 0 < self.silence <= silent <= REPORT_HOLDS:
             return 0.0
@@ -82,8 +85,8 @@ class _ProcessReport:
 @dataclass(slots=True, eq=False)
 class CountedKey:
     """The state of one key: the reports of processes, and for a rate the time when all granted units are paid for.
-    `epoch` is the time since when it is counted. `ended` are reports of ended processes whose units taken alone may not
-    be set aside yet."""
+    `epoch` is the time since when it is counted. `ended` are reports of processes that have ended. The units that they
+    took while they counted alone may not be set aside yet."""
 
     amounts: dict[str, _ProcessReport] = field(default_factory=dict)
     paid: float | None = None
@@ -104,7 +107,7 @@ class _OtherProcesses:
 
 @dataclass(slots=True, eq=False)
 class LeaseCounter:
-    """Counts for all processes that exchange with it."""
+    """Grants the units of all limits to the processes that exchange reports with it."""
 
     _keys: dict[str, CountedKey] = field(default_factory=dict)
     _sweep_at: int = SWEEP_ABOVE
@@ -166,8 +169,9 @@ def _epoch(counted: CountedKey, now: float) -> int:
 
 
 def _share_of(own: float, total: float, count: int) -> float:
-    """Return a process's share by demand. A tenth is divided equally, so that no process starts at nothing."""
-    # Rounded up, the parts of, for example, 13 slots would add up to more than all of them.
+    """Return a process's share by demand. A tenth is divided equally, so that every process has a share before it has
+    any demand."""
+    # The share is not rounded up: the rounded parts of 13 slots, for example, would add up to more than 13.
     return min(1.0, 0.9 * own / total + 0.1 / count) if total > 0 else 1 / count
 
 
@@ -184,7 +188,7 @@ def _grant_rate(counted: CountedKey, process: str, request: RateRequest, now: fl
         back = (request.total - own.total) * unit
     elif request.epoch not in (0, counted.epoch):
         paid = max(paid, now + request.owed * unit)
-        if counted.epoch:  # This newer key has not set its part aside.
+        if counted.epoch:  # The key is newer and has not set the process's part aside.
             back -= min(request.paid * unit, request.share * max(0.0, min(now - counted.epoch, burst_time)))
     if own is not None and 0 <= now - own.at <= REPORT_HOLDS:
         back += own.alone(now, unit) - min(request.paid * unit, own.part * (now - own.at))
@@ -217,8 +221,8 @@ def _grant_rate(counted: CountedKey, process: str, request: RateRequest, now: fl
 
 
 def _set_aside(counted: CountedKey, paid: float, now: float, unit: float, burst_time: float) -> float:
-    """Return when all units are paid for, including the ones that silent processes may have taken since the key was
-    last written. At most their part of one burst is still to be paid."""
+    """Return when all units are paid for, including the units that silent processes may have taken since the key was
+    last written. Of these units at most their part of one burst is still to be paid."""
     written = now if counted.written is None else min(counted.written, now)
     more = unpaid = 0.0
     for report in (*counted.amounts.values(), *counted.ended):
@@ -248,9 +252,9 @@ def _grant_slots(counted: CountedKey, process: str, request: SlotsRequest, now: 
 
 def _grant_spending(counted: CountedKey, process: str, request: SpendingRequest, now: float) -> LeaseGrant:
     """Grant a claim on the remaining units. The ledger's sum is the highest one that any process has read. A process
-    that has read a lower sum may count rows as its own that the higher sum includes. They count twice until it reads
-    them, so that none is left out. If a process has been silent for longer than that takes, it was killed, and its rows
-    are taken to be in the sum."""
+    that has read a lower sum may count rows as its own that the higher sum includes. These rows count twice until the
+    process reads the higher sum, so that none is left out. If a process has been silent for LEDGER_READ_WITHIN, it was
+    killed, and its rows count as included in the sum."""
     others = _read(counted, process, now, REPORT_HOLDS)
     reports = [report for name, report in counted.amounts.items() if name != process]
     base = max([request.base, *[report.base for report in reports]])

@@ -97,8 +97,9 @@ class LeasedUnits:
         return self.demand * SILENCE_LIMIT >= self.size
 
     def parts(self, keeper: LeaseKeeper) -> int:
-        """Return the part of the limit that this process has alone, in SHARE_STEPS. It is the last reported share if
-        that still held when the coordinator was lost. A process without one has an equal part of the divided remainder.
+        """Return the part of the limit that this process has while it counts alone, in SHARE_STEPS. It is the last
+        reported share if that still held when the coordinator was lost. A process without one has an equal part of the
+        divided remainder.
         """
         known = self.foreign or still_known(keeper, self.known_until, keeper.lost_at)
         share = self.share if known else idle_share(keeper.expected)
@@ -111,9 +112,9 @@ class LeasedUnits:
         return now < since + (REJOIN_SECONDS if keeper.all_reported_since >= since else GONE_SECONDS)
 
     def keep_to_part(self, rule: GcraRule, common: float, keeper: LeaseKeeper, now: float) -> None:
-        """Begin to count by the part that this process has alone. The same fraction is left of it as of the whole limit
-        (`common`). A part that is already counted stays, with the units left of it, because the coordinator has set it
-        aside."""
+        """Begin to count by the part of the limit that this process has while it counts alone. The same fraction is
+        left of it as of the whole limit (`common`). A part that is already counted stays, with the units left of it,
+        because the coordinator has set it aside."""
         before = self.local
         part = _part(rule.rate, self.parts(keeper)) if before is None else before.rule
         left = rule.interval / part.interval * common + self.balance + self.total - self.acked

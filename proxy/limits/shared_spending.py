@@ -23,10 +23,10 @@ from proxy.shared_state.lease import LeaseGrant, SpendingRequest
 from proxy.shared_state.lease_keeper import NEVER, REFUSAL_PAUSE, RESTING, LeaseKeeper, idle_share, in_doubt
 
 CLAIM_DIVISOR: Final = 4
-"""A process claims at most one of so many parts of its equal share of the remaining units."""
+"""A process claims at most 1/CLAIM_DIVISOR of its equal share of the remaining units."""
 
 NEAR_SECONDS: Final = 16
-"""A limit is near if the part that may be claimed is less than the demand of so many seconds."""
+"""A limit is near if the part that may be claimed is less than the demand of NEAR_SECONDS seconds."""
 
 UNUSED_SECONDS: Final = 2.0
 UNUSED_NEAR_SECONDS: Final = 0.1

@@ -41,7 +41,7 @@ class WaitingLine:
         self._nudge.set()
 
     async def pause(self, seconds: float) -> None:
-        """Wait so many seconds, or until `nudge` is called."""
+        """Wait for `seconds`, but at least SHORTEST_PAUSE, or until `nudge` is called."""
         self._nudge.clear()
         try:
             async with asyncio.timeout(max(SHORTEST_PAUSE, seconds)):

@@ -76,7 +76,7 @@ class InlineRequests(HalfClosable):
         self._owed = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # As aiohttp's own, which is called later if at all, but without its task.
+        # This does the same as aiohttp's own method, but starts no task. Aiohttp's method is called later, if at all.
         BaseProtocol.connection_made(self, transport)
         manager, self.transport = self._manager, cast(asyncio.Transport, transport)
         if manager is None:

@@ -125,7 +125,7 @@ def _context() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
-    # Otherwise a client could request any number of handshakes on a connection (OpenSSL 1.1.1).
+    # With renegotiation a client could request any number of handshakes on a connection (OpenSSL 1.1.1).
     context.options |= ssl.OP_NO_RENEGOTIATION
     return context
 

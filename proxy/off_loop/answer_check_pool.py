@@ -1,7 +1,8 @@
-"""Validates responses against constraints in separate processes, which are ended if a check takes too much.
+"""Validates responses against constraints in separate processes. A process is ended if a check takes too much time,
+memory or stack.
 
 A client's schema or pattern is never compiled in this process. Processes are started when they are needed, at most
-MAX_PROCESSES, and ended after they have been idle for a while. A team has at most one of them at a time.
+MAX_PROCESSES, and ended after they have been idle for a while. A team uses at most one process at a time.
 """
 
 import asyncio
@@ -20,14 +21,14 @@ from proxy.off_loop.fair_slots import FairSlots
 MAX_PROCESSES: Final = 2
 
 IDLE_SECONDS: Final = 60.0
-"""Seconds without a request after which a process is ended, at the latest after twice this time."""
+"""A process that gets no request for this many seconds is ended, at the latest when the time has passed twice."""
 
 WALL_SECONDS: Final = 15.0
 """Seconds of wall time for one request. The actual limit is on CPU time; this one is for a process that gets no CPU
 time."""
 
 KEPT_PROBLEMS: Final = 1024
-"""Constraints for which the result of compiling them is cached."""
+"""The most constraints for which the result of compiling is cached."""
 
 
 class TooCostly(Exception):
@@ -40,7 +41,8 @@ class CheckFailed(Exception):
 
 
 class _EndedBefore(Exception):
-    """The process had ended by itself after its last response, because of the memory it held; another one is used."""
+    """The process had ended by itself after its last response, because it held too much memory. The caller uses another
+    process."""
 
 
 class AnswerChecks:
@@ -109,8 +111,8 @@ class AnswerChecks:
                     await self._end(process)
                     continue
                 except BaseException:
-                    # Also if this task is cancelled: the late response would be taken for the response to another
-                    # request.
+                    # The process is ended even if only this task was cancelled. Otherwise its late response would be
+                    # read as the response to another request.
                     await asyncio.shield(self._end(process))
                     raise
                 self._idle.append(process)
@@ -137,7 +139,7 @@ class AnswerChecks:
 
 
 class _CheckProcess:
-    """One process, which takes one request at a time. Each request sets `used`, by which the owner finds idle
+    """One process, which takes one request at a time. Each request sets `used`, and AnswerChecks resets it to find idle
     processes."""
 
     def __init__(self, child: Child) -> None:
@@ -174,7 +176,7 @@ class _CheckProcess:
         return verdict, reason
 
     async def end(self) -> None:
-        """End it at once, whatever it is doing."""
+        """End the process at once, even during a check."""
         await end_child(self._child)
 
 
@@ -190,5 +192,5 @@ def _error_of(status: int) -> TooCostly | CheckFailed:
     if status in (-signal.SIGSEGV, -signal.SIGBUS):
         return TooCostly("nests too deeply")
     if status in (-signal.SIGABRT, -signal.SIGKILL, FAILED):
-        return TooCostly("takes too much memory")  # Rust aborts, Python raises MemoryError, Linux kills
+        return TooCostly("takes too much memory")  # without memory Rust aborts, Python raises an error, Linux kills
     return CheckFailed(f"the process that checks responses ended with status {status}")

@@ -64,7 +64,7 @@ async def start_child(
 
 
 async def end_child(child: Child) -> int:
-    """End a process, whatever it is doing, and return its status.
+    """End a process, even if it is busy, and return its status.
 
     A process whose socket has ended is about to end by itself, and is waited for first. The reason is that `kill`
     checks whether the process has ended, which takes the status away from asyncio; asyncio would then return a made-up

@@ -17,7 +17,7 @@ OWNER_ONLY: Final = 0o600
 _FLAGS: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 MOST_TRIES: Final = 100
-"""Rotations by other processes that one line waits for."""
+"""The most rotations by other processes that one line waits for."""
 
 
 class PayloadFile:

@@ -1,4 +1,5 @@
-"""Passes the contents of requests and responses to the process that writes them. No request waits for it.
+"""Passes the contents of requests and responses to the process that writes the payload log. No request waits until its
+contents are written.
 
 Contents are passed by reference and held in bounded memory. Entries that do not fit, or cannot be written, are counted.
 """
@@ -26,18 +27,21 @@ from proxy.telemetry.log_format import json_line, timestamp
 from proxy.telemetry.merged_metrics import MetricFamily
 
 MOST_HELD: Final = 64 * 1024 * 1024
-"""Bytes of the contents of all requests of one process, including requests that wait to be written."""
+"""The most bytes of contents that one process holds for all of its requests, including contents that wait to be
+written."""
 
 MOST_WAITING: Final = 10_000
 
 MOST_AT_ONCE: Final = 64
-"""Entries of one export to a collector."""
+"""The most entries of one export to a collector."""
 
 MOST_CONTENT: Final = 4 * 1024 * 1024
-"""Bytes of the longest content that is written: passing it to the process takes the event loop about 1 ms."""
+"""The most bytes of a content that is written. To pass that many bytes to the process takes the event loop about 1
+ms."""
 
 WRITE_TIMEOUT: Final = 15.0
-"""Seconds of wall time for one entry, for a disk that does not respond. Redaction has a limit of CPU time."""
+"""Seconds of wall time in which the process must respond, in case a disk does not respond. Redaction has its own limit
+of CPU time."""
 
 RESTART_PAUSE: Final = 1.0
 """Seconds between two attempts to start the process."""
@@ -142,7 +146,7 @@ class PayloadLog:
             self._report_loss(f"the payload log ends without its last {len(self._waiting)} entries")
 
     async def end_process(self) -> None:
-        """End the writing process, whatever it is doing."""
+        """End the writing process, even if it is busy."""
         child, self._child = self._child, None
         if child is not None:
             await end_child(child)
@@ -160,7 +164,8 @@ class PayloadLog:
         return found
 
     async def _write(self, batch: Sequence[PayloadEntry]) -> None:
-        """Write entries, one by one if they could not be redacted in time together."""
+        """Write entries together. If the process ends meanwhile, for example because the redaction takes too long,
+        write them one by one."""
         if len(batch) == 1:
             await self._write_one(batch[0])
         elif (error := await self._sent(batch)) is not None:
@@ -194,7 +199,7 @@ class PayloadLog:
             self._drop(reason_of(error), entries)
         elif (
             self._missing and len(self._waiting) == entries
-        ):  # only these wait: no entries are dropped for lack of memory
+        ):  # no other entries wait, so that none is dropped for lack of memory
             self._recovered(f"the payload log is written again; {self._missing} entries of it were dropped")
             self._missing = 0
 
@@ -208,11 +213,11 @@ class PayloadLog:
                     child.writer.writelines(entry.frames())
                 await child.writer.drain()
                 return read_response(await child.reader.readexactly(RESPONSE))
-        except (asyncio.IncompleteReadError, OSError):  # TimeoutError is one
+        except (asyncio.IncompleteReadError, OSError):  # TimeoutError is an OSError
             await self.end_process()
             return None
         except BaseException:
-            # Otherwise the late response would be taken for the response to another entry.
+            # The process is ended, because otherwise its late response would be read as the response to another entry.
             await asyncio.shield(self.end_process())
             raise
 

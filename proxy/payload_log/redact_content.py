@@ -19,7 +19,7 @@ CAPS: Final = (16_384, 4096, 1024, 256, 64)
 """Characters to which every longer text is cut, one value after the other, until the content is short enough."""
 
 MOST_ESCAPED: Final = 8
-"""Levels of JSON within JSON strings that are searched: each is a pass over the text."""
+"""The most levels of JSON within JSON strings that are searched: each is a pass over the text."""
 
 _UNIT: Final = r"\\u[0-9a-fA-F]{4}"
 _ESCAPE: Final = re.compile(rf"\\u[dD][89abAB][0-9a-fA-F]{{2}}\\u[dD][c-fC-F][0-9a-fA-F]{{2}}|{_UNIT}|\\[\"\\/bfnrt]")

@@ -56,7 +56,7 @@ _OTHER_SECTIONS: Final = frozenset({"defaults", "vendors", "models", "routes", "
 
 class TableRefused(ConfigError):
     """The refusal of a configuration that cannot be used. `sources` are the files it was read from; a change of any of
-    them may correct it. `warnings` concern the readable part."""
+    them may correct it. `warnings` concern the parts of the configuration that could be read."""
 
     def __init__(self, problems: Iterable[Problem], sources: Sources, warnings: tuple[Problem, ...] = ()) -> None:
         super().__init__(problems)
@@ -71,8 +71,8 @@ class Source:
     `host` and `port` come from the command line and override the config file. `insecure_open` permits a configuration
     without teams beyond loopback. `wall` returns unix seconds, which decide what has expired. `found` says how the file
     was found if the command line does not name it. `log` is the log format if the config file sets none. `workers` is
-    the number of processes that serve, whatever the config file says, `None` before it is decided; `counted` is true if
-    it is the number of cores.
+    the number of processes that serve, which overrides the config file; it is `None` until the number is decided.
+    `counted` is true if `workers` is the number of cores.
     """
 
     path: Path | None
@@ -88,14 +88,14 @@ class Source:
 
     @property
     def title(self) -> str:
-        """The configuration in the operator's words."""
+        """The configuration's name in the log: its absolute path and how the file was found."""
         if self.path is None:
             return "the embedded configuration"
         return f"{self.path.absolute()}{f' ({self.found})' if self.found else ''}"
 
     def load_to_serve(self, store: Store = DISK) -> LoadedTable:
-        """Load and build the configuration, and check the conditions of serving: the credentials, and that no
-        deployment is this gateway itself. Raises TableRefused with every problem."""
+        """Load and build the configuration, for commands that serve. This also checks that credentials are there, and
+        that no deployment is this gateway itself. Raises TableRefused with every problem."""
         examined = self._examined(store)
         table, problems = self._built(examined)
         if table is None:
@@ -124,8 +124,8 @@ class Source:
 
     def load_for_queries(self, store: Store = DISK) -> tuple[Loaded, tuple[Problem, ...]]:
         """Load the configuration for commands that only query gateways or their files; they only need `server`. Return
-        it with the problems in other sections, for example of a file of keys that a portal writes. Raises TableRefused
-        with every problem if one concerns the needed sections."""
+        it with the problems in other sections, for example in a file of keys that another program writes. Raises
+        TableRefused with every problem if one concerns the needed sections."""
         examined = self._examined(store)
         if examined.table is None or any(
             each.path.partition(".")[0] not in _OTHER_SECTIONS for each in examined.problems
@@ -168,8 +168,8 @@ class Source:
         )
 
     def with_settings(self, loaded: Loaded) -> Loaded:
-        """Return the configuration with the settings that it leaves to this source: the log format, and the number of
-        processes."""
+        """Return the configuration with this source's log format, if the config file sets none, and with this source's
+        number of processes, if that is decided."""
         server = loaded.config.server
         form_unset = "form" not in server.log.model_fields_set
         settled: dict[str, object] = {"log": server.log.model_copy(update={"form": self.log})} if form_unset else {}
@@ -197,5 +197,6 @@ def _concerns(problems: Sequence[Problem], key: str) -> bool:
 
 
 def _unreported(found: Sequence[Problem], earlier: Sequence[Problem]) -> list[Problem]:
-    """Return the problems, without problems of a path at or below which there is an earlier problem."""
+    """Return the problems in `found`, except those whose path, or a path below it, already has a problem in
+    `earlier`."""
     return [new for new in found if not any(f"{old.path}.".startswith(f"{new.path}.") for old in earlier)]

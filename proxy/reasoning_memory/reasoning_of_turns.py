@@ -27,10 +27,11 @@ MOST_BYTES: Final = 512 * 1024
 of a longer one."""
 
 MAX_DEPTH: Final = 64
-"""Levels of stored JSON, as many as a client's whole request may have."""
+"""The most levels of stored JSON, as many as a client's whole request may have."""
 
 MOST_TURNS: Final = 256
-"""Turns of a conversation that are looked up, the latest; vendors demand the turns of the current loop of tools."""
+"""The most turns of a conversation that are looked up, the latest; vendors demand the turns of the current loop of
+tools."""
 
 _PIECE: Final = 16
 """Bytes that a value counts besides its text."""

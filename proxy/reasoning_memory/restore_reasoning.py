@@ -47,7 +47,7 @@ TURN_SECONDS: Final = 3600.0
 """Seconds for which a turn is stored after it was made or last used; a person may have to approve a call of a tool."""
 
 MOST_RESTORED: Final = 2 * 1024 * 1024
-"""Bytes that are put into one request, the latest turns first; reading them takes a few ms."""
+"""The most bytes that are put into one request, the latest turns first; reading them takes a few ms."""
 
 _HOLDER: Final = 16
 """Bytes that an object or a list counts besides its text, since a million empty ones take 50 ms to read."""

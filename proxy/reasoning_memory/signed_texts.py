@@ -18,13 +18,13 @@ from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.response.text_signature import extra_content, is_of_text, without_signature
 
 MOST_TEXT: Final = 128 * 1024
-"""Characters of a text whose signature is stored."""
+"""The most characters of a text whose signature is stored."""
 
 MOST_SEARCHED: Final = 1024 * 1024
-"""Characters of texts that are looked up for one request, the latest first; hashing them takes 10 ms."""
+"""The most characters of texts that are looked up for one request, the latest first; hashing them takes 10 ms."""
 
 MOST_LOOKED_UP: Final = 64
-"""Texts of a conversation that are looked up, the latest."""
+"""The most texts of a conversation that are looked up, the latest."""
 
 _LONG_TEXT: Final = 64 * 1024
 

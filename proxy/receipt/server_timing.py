@@ -18,10 +18,11 @@ MOST_BYTES: Final = 300
 """The header line, with its line end, is shorter than this number of bytes."""
 
 MOST_NAME: Final = 120
-"""Characters of a deployment's name; for a longer name only the outcome is sent."""
+"""The most characters of a deployment's name; for a longer name only the outcome is sent."""
 
 _TEXTS: Final = tuple([str(units / 100) for units in range(1024)])
-"""The texts of times below so many hundredths of a millisecond: formatting a float takes 0.2 us."""
+"""The texts of the times from 0 to 10.23 ms, by hundredths of a millisecond, because formatting a float takes 0.2
+us."""
 
 _AROUND: Final = len("Server-Timing: \r\n")
 _UNPRINTABLE: Final = re.compile(r"[^ -~]")

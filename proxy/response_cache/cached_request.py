@@ -40,7 +40,8 @@ from proxy.routing.route_settings import CacheRules
 from proxy.upstream.vendor_stream import Stream
 
 MOST_LEADERS: Final = 2
-"""Requests that one follows, one after the other if they fail. Then it calls a deployment by itself."""
+"""The most leaders that a request follows, one after the other, if they fail. Then the request calls a deployment by
+itself."""
 
 STREAM_PATIENCE: Final = 10.0
 """Seconds for which a stream follows another. That ends when its client has read it, which may be slow; a non-streaming
@@ -204,7 +205,8 @@ class CachedRequest:
         if memory.others is None:
             return None
         if here is not None:
-            # Only keys without an entry here are looked up at others.
+            # The entry is dropped here, because only keys without an entry here are looked up in other processes'
+            # entries.
             cache.kept.drop(owner, key)
         started = cache.now()
         try:

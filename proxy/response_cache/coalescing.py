@@ -11,7 +11,7 @@ from typing import Final, Generic, TypeVar
 A = TypeVar("A")
 
 MOST_FOLLOWERS: Final = 1024
-"""Followers of one leader; further equal requests call a deployment by themselves."""
+"""The most followers of one leader; further equal requests call a deployment by themselves."""
 
 AT_ONCE: Final = 16
 """Followers that go on in one iteration of the event loop: each renders its response, and other requests come
@@ -40,7 +40,8 @@ class CoalescedRequest(Generic[A]):
         return len(self._waiting) >= MOST_FOLLOWERS
 
     async def follow(self, most: float | None) -> A | None:
-        """Wait for the response, for at most so many seconds; `None` if it is not for others."""
+        """Wait for the response for at most `most` seconds. Return `None` if it does not come in time, or is for its
+        own client only."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiter)
         try:

@@ -1,5 +1,5 @@
-"""The common base of all leases: the protocol of the leases' registry, and the part of a limit that a process has
-alone. The functions get the current time as an argument."""
+"""The common base of all leases: the protocol of the leases' registry, and the part of a limit that a process has while
+it counts alone. The functions get the current time as an argument."""
 
 import math
 from functools import lru_cache

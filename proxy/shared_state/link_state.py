@@ -18,7 +18,7 @@ LONGEST_WAIT: Final = 30.0
 
 MAX_LINES: Final = 4
 LINES_WINDOW: Final = 600.0
-"""At most MAX_LINES log lines in so many seconds, because an unstable link must not fill the log."""
+"""At most MAX_LINES log lines are written in LINES_WINDOW seconds, because an unstable link must not fill the log."""
 
 
 class LinkCondition(StrEnum):

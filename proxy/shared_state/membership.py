@@ -62,7 +62,7 @@ class Membership:
         self.guessed, self.processes = False, max(self._least, processes)
 
     def next_request(self, now: float) -> SlotsRequest:
-        """Return a report that the process exists. The report requests no units."""
+        """Return a report that the process is there. The report requests no slots."""
         return SlotsRequest(MEMBERSHIP_KEY, MAX_PROCESSES, 1, 0, int(self.here))
 
     def apply_grant(self, grant: LeaseGrant | None, now: float) -> None:

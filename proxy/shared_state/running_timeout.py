@@ -1,4 +1,4 @@
-"""A timeout for a reply that does not count the time during which this process does not run.
+"""A timeout that waits for a reply, but does not count the time during which this process does not run.
 
 With `asyncio.timeout` alone, a process that was stopped for longer than the limit cancels a reply that has arrived but
 was not read yet. On a busy machine, such a process would treat a healthy server as lost.

@@ -48,8 +48,8 @@ _NANO: Final = 1_000_000_000
 
 LOCK_PAUSE: Final = 0.0001
 REQUESTS_PER_PAUSE: Final = 32
-"""Seconds of a pause after so many encoded requests, in which the event loop's thread gets the interpreter's lock.
-Without a pause, this thread would take the lock back before the other one has woken."""
+"""After REQUESTS_PER_PAUSE encoded requests this thread pauses for LOCK_PAUSE seconds, in which the event loop's thread
+gets the interpreter's lock. Without a pause, this thread would take the lock back before the other one has woken."""
 
 
 class OtlpExporter:

@@ -1,5 +1,5 @@
-"""The composition root of several processes: the configuration, the operator's listener, signals, and workers that
-serve."""
+"""The composition root of a gateway with several processes: creates the objects of the supervisor, opens the operator's
+listener, handles signals, and runs the workers that serve."""
 
 import asyncio
 import signal
@@ -84,8 +84,8 @@ class SeveralProcesses:
 
     @asynccontextmanager
     async def loading(self, form: str, starter: loader_process.Starter) -> AsyncIterator[None]:
-        """Load the workers' journals into the ledger during the block, and the rest of the journals at its end.
-        `starter` starts the loading process, whose log has the given form."""
+        """Load the workers' journals into the ledger during the block, and their remaining rows at its end. `starter`
+        starts the process that loads them, and `form` is the format of its log."""
         if self._ledger is not None:
             self._metrics.watch_families(ledger_families(self._loads))
         async with loader_process.loading(self._ledger, self._loads, form, starter):
@@ -104,8 +104,7 @@ async def reserved(host: str, port: int) -> AsyncIterator[asyncio.Server]:
     """Reserve a port for the block without listening on it, so that no other program takes it while workers start and
     end. Raises OSError if it is taken."""
     loop = asyncio.get_running_loop()
-    # A port that is bound with sharing could also be shared with another gateway. So the port is first bound without
-    # sharing, to check that it is free.
+    # If a port is bound with sharing, another gateway may already share it. So the port is bound without sharing first.
     exclusive = await loop.create_server(asyncio.Protocol, host, port, start_serving=False)
     found = exclusive.sockets[0].getsockname()[1]
     exclusive.close()
@@ -123,7 +122,7 @@ async def supervise(
     """Run `count` workers, forked from `template`, until SIGTERM or SIGINT; let them drain, and return. A second signal
     ends them at once; SIGHUP reloads the configuration.
 
-    Returns why the workers could not begin, or an empty text. Raises OSError if a port is taken.
+    Returns why the workers could not begin, or an empty string. Raises OSError if a port is taken.
     """
     server = table.loaded.config.server
     log = set_up_process(server.log.form)

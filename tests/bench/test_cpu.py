@@ -1,4 +1,4 @@
-"""Readings of /proc: the fields are found for every program name, and children are included."""
+"""CPU time and memory of processes are read from /proc: for every program name, and including child processes."""
 
 import os
 import subprocess

@@ -101,5 +101,5 @@ def test_nothing_is_accounted_for_that_arrives() -> None:
     lost = {path for vendor in VENDORS for path, _ in missing([whole_of(vendor)[0]], [whole_of(vendor)[1]])}
     lost |= {path for vendor in VENDORS for path, _ in missing(*stream_of(vendor))}
     unused = {each for each in (*ELSEWHERE, *LOST) if not any(re.fullmatch(each, path) for path in lost)}
-    # The first has the same value in both, the others are in none of these SDKs.
+    # `object` has the same value in both responses. The other fields are in none of these SDKs.
     assert unused == {"object", "kv_transfer_params", "model_id", "created_at"}

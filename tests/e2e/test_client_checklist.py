@@ -1,4 +1,5 @@
-"""Behaviour that text-completion clients rely on, each by its number in the checklist of fourteen: bytes in, bytes out.
+"""Behaviour that text-completion clients rely on, tested with the bytes of requests and responses. A test's name has
+the number of its point, from 1 to 14.
 
 The bodies come from lm-evaluation-harness, LangChain, SillyTavern, Continue, Tabby and others, November 2026.
 """

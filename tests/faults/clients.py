@@ -162,7 +162,7 @@ async def stream_that_nobody_reads(rig: Rig) -> None:
     rig.stream = True
     assert rig.one._server is not None
     for listening in (*rig.one._server.sockets, *rig.app.front.listener.sockets):
-        # Otherwise the kernel would buffer megabytes of each stream before the gateway had to wait.
+        # With larger buffers the kernel would take megabytes of each stream before the gateway had to wait.
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65_536)
     with pytest.MonkeyPatch.context() as patch, growth() as grown:
         patch.setattr(deadlines, "CLIENT_STALL", 0.8)

@@ -1,6 +1,7 @@
-"""Runs of FailoverBench's scenarios: gateways with a typical configuration, their two vendors, a careful client.
+"""Runs FailoverBench's scenarios with gateways in a typical configuration, two fake vendors, and a client that detects
+incomplete responses.
 
-A pace is the length of one second of the bench in these runs, in seconds.
+The pace is the number of real seconds that one second of the bench takes in these runs.
 """
 
 import asyncio
@@ -29,14 +30,15 @@ from tests.support.vendor_script import Received, Script
 
 FIRST_EVENT: Final = 10.0
 IDLE: Final = 10.0
-"""The idle limits of the configuration, which the bench also sets for its own reference client."""
+"""The limits `first_event` and `idle` of the configuration, in seconds of the bench. The bench sets the same limits for
+its own reference client."""
 
 PROBE: Final = 10.0
 """Seconds that the healthy request after a scenario may take."""
 
 PATIENCE: Final = 4
-"""The client waits this many times as long as a request may take: the clock decides about the limit, and a machine that
-is busy with other work is late."""
+"""The client waits this many times as long as a request may take, because a busy machine is late. The run's clock
+decides whether the request took too long."""
 
 SLACK: Final = 1.0
 """Seconds of tolerance above the longest time of a request, at any pace."""
@@ -70,7 +72,8 @@ def spare_model(scenario: Scenario) -> str:
 
 def table(scenarios: Sequence[Scenario], pace: float) -> str:
     """Return a configuration of two vendors, with a route from the first to the second for each scenario. The second is
-    also the target for prompts that are too long: the bench configures such a list for gateways that have one."""
+    also the target for prompts that are too long: the bench configures such a fallback for every gateway that supports
+    it."""
     models, routes = [], []
     for each in scenarios:
         main, spare = f"main/{main_model(each)}", f"spare/{spare_model(each)}"
@@ -86,8 +89,7 @@ NO_TIMES: Final = frozenset(
         *("spread", "useful_share", "share"),
     }
 )
-"""The rules that are a share, a factor or a rate. Of the other rules, whole numbers are counts and the others
-seconds."""
+"""The rules that are a share, a factor or a rate. Among the other rules, integers are counts and floats are seconds."""
 
 
 def paced(pace: float) -> DeploymentRules:
@@ -114,8 +116,9 @@ TICK: Final = 0.01
 class LoopClock:
     """A clock in seconds that stops while the event loop is late.
 
-    Gateways, vendors and clients share one loop: on a busy machine all of them are late, which is no delay of the
-    gateway's. A deadline that is too long is counted in full, since the loop is idle meanwhile.
+    Gateways, vendors and clients share one loop. If the machine is busy, all of them are late, and the gateway did not
+    cause this delay. If a gateway waits too long, the loop is idle and the clock goes on, so the wait is counted in
+    full.
     """
 
     __slots__ = ("late",)
@@ -144,7 +147,8 @@ class LoopClock:
 
 @dataclass(slots=True)
 class Run:
-    """One run of one scenario: the requests of its vendors, in seconds of the bench since it began."""
+    """One run of one scenario, with the requests that its two vendors received. The times of requests are in seconds of
+    the bench since the run began."""
 
     scenario: Scenario
     pace: float
@@ -172,7 +176,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """The port of the gateways and a run for each scenario."""
+    """The port to which requests are sent, and a run for each scenario's id."""
 
     port: int
     runs: dict[str, Run]
@@ -180,7 +184,7 @@ class Stand:
 
 @asynccontextmanager
 async def _vendors(scenarios: Sequence[Scenario], pace: float) -> AsyncIterator[tuple[FakeVendor, FakeVendor, Stand]]:
-    """Run a primary, a fallback, and the runs in which they take part."""
+    """Run a primary and a fallback vendor for the duration of the block. Yield them with a run for each scenario."""
     clock = LoopClock()
     runs = {each.id: Run(each, pace, clock) for each in scenarios}
     async with clock.running(), FakeVendor() as main, FakeVendor() as spare:
@@ -192,7 +196,7 @@ async def _vendors(scenarios: Sequence[Scenario], pace: float) -> AsyncIterator[
 
 @asynccontextmanager
 async def gateway(folder: Path, scenarios: Sequence[Scenario], pace: float) -> AsyncIterator[Stand]:
-    """Run a gateway before its two vendors, for the duration of the block."""
+    """Run a gateway in front of its two vendors, for the duration of the block."""
     async with _vendors(scenarios, pace) as (main, spare, stand):
         path = folder / "gateway.yaml"
         path.write_text(table(scenarios, pace), encoding="utf-8")
@@ -216,7 +220,7 @@ async def asked(port: int, model: str, stream: bool) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A response as a careful client reads it: its text, or the error."""
+    """The text that a client reads from a response, or the error."""
 
     text: str = ""
     model: str = ""
@@ -289,7 +293,7 @@ async def played(port: int, model: str, run: Run) -> tuple[Got, ...]:
 
 
 async def before_gateway(stand: Stand, scenario: Scenario) -> Seen:
-    """Return one run of a scenario through the gateway, with the healthy request after it."""
+    """Run a scenario through the gateway, then send one healthy request. Return the results of both."""
     run, spare = stand.runs[scenario.id], spare_model(scenario)
     got = await played(stand.port, scenario.id, run)
     seen = Seen(got, tuple(run.primary), tuple(run.fallback), spare, scenario.outage)

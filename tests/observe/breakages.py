@@ -23,8 +23,8 @@ SPENT: Final = "dragoman_budget_used_ratio"
 
 @dataclass(slots=True)
 class World:
-    """All parts that can be broken. `main` has teams, TLS, a ledger and Redis; `side` has two workers. `other` is
-    started late, beside `side`."""
+    """All parts that can be broken. `main` has teams, TLS, a ledger and Redis; `side` has two workers. `other` is a
+    second gateway beside `side`, which `another_table` starts."""
 
     main: ObservedGateway
     side: ObservedGateway

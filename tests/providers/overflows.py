@@ -1,5 +1,4 @@
-"""Vendors' messages for requests that exceed a limit, and the sizes that each message contains. The samples of the
-vendors' pages.
+"""Vendors' messages for requests that exceed a limit, and the sizes that each message contains.
 
 The shapes follow documentation, engine sources (vLLM 0.6 to 0.33, SGLang 0.5, TGI, llama.cpp) and public issue threads
 as of November 2026; the numbers vary. This file asserts nothing.
@@ -30,7 +29,7 @@ def exact(
 
 
 def alone(name: str, text: str, window: int | None = None, prompt: int | None = None) -> Sample:
-    """Return a sample in which the prompt alone is too long, so that no difference can be computed."""
+    """Return a sample in which the prompt alone is too long. Its `room` is not known."""
     return Sample(name, text, Overflow(window, prompt, exact=prompt is not None, prompt_alone=True))
 
 

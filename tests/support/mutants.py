@@ -58,11 +58,11 @@ def run_tests(tree: Path, files: Sequence[str], longest: float = LONGEST_RUN) ->
     options = ["-x", "-q", "-p", "no:randomly", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", *files, *options, "--hypothesis-seed=0", f"--timeout={LONGEST_TEST}"]
     environment = {**os.environ, "PYTHONPATH": str(tree)}
-    # Each run would compile all files that it imports.
+    # Without bytecode files each run would compile all files that it imports.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    # Otherwise the test that failed with another mutant would run first.
+    # Hypothesis would try the example that failed with another mutant first.
     shutil.rmtree(tree / ".hypothesis", ignore_errors=True)
-    # No pipe: a process that a test left behind would hold it open.
+    # The output is a file, because a process that a test left behind would hold a pipe open.
     with tempfile.TemporaryFile() as output:
         run = subprocess.Popen(
             command, cwd=tree, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True

@@ -89,7 +89,7 @@ def named(name: str) -> Target:
 
 def all_of(runs: int, seed: int, folder: Path) -> list[Fuzzed]:
     """Fuzz every parser `runs` times, on every core that this process may use."""
-    # Not forked: the calling process may have threads.
+    # The processes are not forked, because the calling process may have threads.
     with ProcessPoolExecutor(len(sched_getaffinity(0)), get_context("spawn")) as pool:
         waiting = [pool.submit(for_runs, target.name, seed, folder, int(runs * target.share)) for target in TARGETS]
         return [each.result() for each in waiting]

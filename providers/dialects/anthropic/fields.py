@@ -60,7 +60,8 @@ def _temperature(draft: RequestBody, value: object) -> None:
     if not isinstance(value, int | float) or value > 1:
         raise draft.invalid("temperature", "must be at most 1")
     if "temperature" in draft.request.injected and "top_p" in draft.params:
-        # Some models refuse an injected `temperature` beside the client's `top_p`.
+        # Some models refuse `temperature` together with `top_p`. Here the client set `top_p`, and `temperature` is only
+        # the surface's default, so it is left out.
         return
     if value != 1 and not samples_freely(draft):
         raise draft.unsupported("temperature", "beside thinking it must be 1")
@@ -80,7 +81,7 @@ def _top_k(draft: RequestBody, value: object) -> None:
 
 
 def _no_temperature(draft: RequestBody, value: object) -> None:
-    # 1 is the vendor's default.
+    # A value of 1 is the vendor's default.
     if value != 1:
         raise draft.unsupported("temperature", _NO_SAMPLING)
 
@@ -104,7 +105,8 @@ _MAX_USER_ID_LENGTH = 256
 
 
 def _metadata(draft: RequestBody, value: object) -> None:
-    """Write the user's id, the only key that the vendor accepts, unless the field `user` gives the id."""
+    """Write the user's id, the only key of `metadata` that the vendor accepts. If the field `user` is set, it gives the
+    id instead."""
     given = value if isinstance(value, dict) else {}
     user = given.get("user_id")
     if isinstance(user, str) and user and "user" not in draft.params:
@@ -140,8 +142,8 @@ _STYLES: Mapping[str, ConstraintStyle] = {
     "bedrock": replace(_STYLE, rules=BEDROCK),
     NO_PROMISE: PROMPT_ONLY_STYLE,
 }
-"""The style of constraints by the value of `Capabilities.strict_tools`. Constraints and strict tools follow the same
-schema rules."""
+"""The constraint style for each value of `Capabilities.strict_tools`, because constraints and strict tools follow the
+same schema rules."""
 
 _CONSTRAINT_WRITERS = {rules: constraint_writer(style) for rules, style in _STYLES.items()}
 
@@ -163,7 +165,7 @@ def _service_tier(draft: RequestBody, value: object) -> None:
 WRITTEN_ELSEWHERE = frozenset(
     {"max_tokens", "tools", "tool_choice", "parallel_tool_calls", "reasoning_effort", "thinking"},
 )
-"""Fields that are written with the prompt, the tools, the limit or the reasoning."""
+"""Fields that have no writer here, because the code for tools, token limits or reasoning writes them."""
 
 _KNOWN_TOOL_CHOICES = frozenset({"tool_choice.none", "tool_choice.required", "tool_choice.named"})
 
@@ -172,7 +174,7 @@ _WRITERS: Mapping[str, FieldWriter] = {
     "top_p": _top_p,
     "top_k": _top_k,
     "stop": _stop,
-    # The vendor reports the string that it stopped at, so appending it is exact.
+    # The vendor reports the stop string that matched, so the gateway can append exactly that string.
     STOP_STRING: emulate_stop_string,
     "user": _user,
     "metadata": _metadata,
@@ -184,7 +186,7 @@ _WRITERS: Mapping[str, FieldWriter] = {
 }
 
 FIELDS: Mapping[str, FieldWriter] = {name: unless_neutral(name, put) for name, put in _WRITERS.items()}
-"""Writers of the fields that this vendor honours. Any other field is refused unless its value requests nothing."""
+"""Writers of the fields that this vendor honours. Any other field is refused unless its value is neutral."""
 
 FIELDS_WITHOUT_SAMPLING: Mapping[str, FieldWriter] = {
     **FIELDS,
@@ -201,7 +203,8 @@ _FIXED_CELLS: Mapping[str, Cell] = {
     STOP_STRING: APPENDED,
     "response_format.structural_tag": SCHEMA_ONLY.cell,
     "metadata": Cell(Support.LEFT_OUT, "it takes 'user_id' only"),
-    # The vendor has more settings than the unified request, and itself refuses unknown fields.
+    # Unknown fields are passed on: the vendor has more settings than the unified request, and refuses fields that it
+    # does not know.
     "unknown": NATIVE,
     f"{WINDOW}.truncate": NATIVE,
 }

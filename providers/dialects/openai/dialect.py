@@ -149,7 +149,7 @@ def _decode_stream(sent: UpstreamRequest, body: bytes) -> Completion:
 
 
 class _ForModel(NamedTuple):
-    """A profile with its settings for one model, whether the model takes raw prompts, and whether it takes chats."""
+    """A profile with its settings for one model, and whether the model accepts raw prompts and chats."""
 
     profile: Profile
     raw: bool
@@ -261,7 +261,8 @@ def _compile_endpoint(request: UnifiedRequest, target: Target) -> _CompiledEndpo
     fields = writers(profile, operation)
     streaming: JsonObject = {"stream": True}
     if profile.asks_usage:
-        # Always requested for the gateway's own accounting. The surface shows usage only to a client that requests it.
+        # Usage is always requested, for the gateway's own accounting. The surface shows it only to a client that
+        # requests it.
         streaming["stream_options"] = {"include_usage": True}
     return _CompiledEndpoint(
         profile,

@@ -1,7 +1,7 @@
 """Fits a client's own body of the Responses API to the target's model: settings that the model does not have, ids and
 metadata that are too long, tools and schemas that strict mode refuses.
 
-A field that requests nothing is left out. An advisory field is cut and named as dropped. Any other field is refused by
+A field with a neutral value is left out. An advisory field is cut and named as dropped. Any other field is refused by
 name before the call. Some fields need the gateway's help: a schema that the vendor cannot enforce, function names that
 it refuses, one call per turn. They are reported, so that the request is translated instead.
 
@@ -110,8 +110,8 @@ def _fit_labels(draft: RequestBody) -> None:
 
 
 def _leave_out_idle_choice(body: JsonObject) -> None:
-    """Leave out an empty list of tools, and a tool choice without tools that requests nothing: "'tool_choice' is only
-    allowed when 'tools' are specified"."""
+    """Leave out an empty list of tools, and, if there are no tools, a tool choice that requires no call: "'tool_choice'
+    is only allowed when 'tools' are specified"."""
     if body.get("tools") == []:
         del body["tools"]
     if "tools" not in body and "prompt" not in body and body.get("tool_choice") in _NO_DEMAND_CHOICES:
@@ -150,7 +150,7 @@ class OwnSchemas:
             self.unenforced.append(_PARALLEL)
 
     def _are_fitting(self, tools: list[JsonValue]) -> bool:
-        """Return whether one look at each tool shows that the vendor accepts all of them. This is the usual case."""
+        """Return whether a short check of each tool shows that the vendor accepts all tools. This is the usual case."""
         bare, matches = self.profile.bare_parameters, _FUNCTION_NAME.fullmatch
         for tool in tools:
             if type(tool) is not dict or tool.get("type") != "function" or "tools" in tool:

@@ -192,7 +192,7 @@ def _tool(tool: JsonObject, dropped: list[str]) -> JsonObject:
     match tool.get("type"):
         case "function":
             flat = _flat(tool, "function")
-            # Always written, because the default is true.
+            # `strict` is always written, because the vendor's default is true.
             return {
                 **flat,
                 "parameters": flat.get("parameters") or _NO_PARAMETERS,

@@ -58,12 +58,12 @@ _CODES: Mapping[str, FailureKind] = {
     "overloaded_error": FailureKind.OVERLOADED,
 }
 _SIZE_STATUSES = frozenset({None, 400, 403, 413, 422})
-"""The statuses with which a message about sizes is trusted. Together sends 403 for it. `None` means an error inside a
-200."""
+"""A message about sizes is trusted only if the error has one of these statuses. Together sends 403 for it. `None` means
+an error inside a 200."""
 _REQUEST_KINDS = frozenset({FailureKind.INVALID_REQUEST, FailureKind.UNSUPPORTED})
 _KINDS_WITH_CODE = _REQUEST_KINDS | {FailureKind.CONTEXT_LENGTH}
 _MACHINE_WORD = re.compile(r"[\w.\[\]-]{1,64}", re.ASCII)
-"""The form of a code or a field's name. Any other text must not reach a client."""
+"""The pattern of a code or a field's name. Text that does not match it must not reach a client as a code or a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class _ErrorContent:
     """The content of an error envelope.
 
     `words` are all machine-readable words in it. `evidence` is a text that is not shown to the client. `overflow` holds
-    the sizes that the texts report. `members` is the error object itself. `empty` says that there was no body.
+    the sizes that the texts report. `members` is the error object itself. `empty` is true if there was no body.
     """
 
     message: str
@@ -97,7 +97,8 @@ def refine_kind(rules: Iterable[TextRule], kind: FailureKind, message: str) -> F
 
 
 def parse_error(body: bytes) -> JsonValue:
-    """Return the JSON value of an error body; `None` if the body is not JSON. Front ends respond in HTML."""
+    """Return the JSON value of an error body; `None` if the body is not JSON. The front ends of some vendors respond in
+    HTML."""
     try:
         value: JsonValue = parse_json(body)
     except orjson.JSONDecodeError:
@@ -311,7 +312,8 @@ def _kind(profile: Profile, status: int | None, content: _ErrorContent) -> Failu
 
 
 def _kinds_by_sign(profile: Profile, status: int | None, content: _ErrorContent) -> Iterable[FailureKind | None]:
-    """Yield the kind by each sign, the most reliable sign first; `None` if a sign does not decide."""
+    """Yield the failure kind that each property of the error shows, the most reliable property first. Yield `None` for
+    a property that does not show the kind."""
     text, overflow = f"{content.message} {content.evidence}".strip(), content.overflow
     common = _kind_by_word(_CODES, content.words)
     yield _kind_by_word(profile.errors.codes, content.words)

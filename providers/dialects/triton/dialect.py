@@ -33,7 +33,7 @@ class TritonDialect(OpenAIErrors):
             "text_input": prompt_text(draft),
             "max_tokens": required_limit(draft),
             "exclude_input_in_output": True,
-            # Always requested: only the token counts show whether the limit ended the text.
+            # Token counts are always requested, because only they show whether the limit ended the text.
             "return_num_input_tokens": True,
             "return_num_output_tokens": True,
         }

@@ -23,7 +23,7 @@ def _url(draft: TaskDraft) -> str:
 
 
 def list_in(sent: UpstreamRequest, body: bytes) -> list[JsonValue]:
-    """Return the list that a response consists of. Raises UpstreamError."""
+    """Return the list in the body of a response. Raises UpstreamError."""
     answer = parse_strictly(body)
     if isinstance(answer, list):
         return answer

@@ -28,10 +28,10 @@ from proxy.request_outcomes import AFFINITY_OUTCOMES
 from proxy.request_record import RequestRecord
 
 MOST_SUMS: Final = 1024
-"""Combinations of a team, a key and a model that are summed before they are distributed."""
+"""The most combinations of a team, a key and a model that are summed before they are distributed."""
 
 MOST_SENT: Final = 50
-"""Names of each kind in the figures; names with less spending are counted as `other`."""
+"""The most names of each kind in the figures; names with less spending are counted as `other`."""
 
 _CLASSES: Final = len(BOUNDS) + 1
 _DURATION: Final = len(OUTCOMES)

@@ -16,7 +16,7 @@ from proxy.request_outcomes import AFFINITY_OUTCOMES
 from proxy.telemetry.log_format import timestamp
 
 MOST_NAMES: Final = 20
-"""Teams, keys and models that are named, the highest spenders first; all others follow as `other`."""
+"""The most teams, keys and models that are named, the highest spenders first; all others follow as `other`."""
 
 
 def hour_json(hour: HourFigures) -> dict[str, object]:

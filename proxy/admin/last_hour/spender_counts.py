@@ -15,7 +15,7 @@ from proxy.admin.last_hour.hour_figures import MINUTES, Spent
 from proxy.request_record import OTHER
 
 MOST_NAMES: Final = 200
-"""Names that have their own count."""
+"""The most names that have their own count."""
 
 NAMES_LEFT: Final = 150
 """Names that remain at the end of a minute if there are too many, so that there is space for new ones."""

@@ -12,7 +12,7 @@ from proxy.routing.resolve_model import reached, targets_of_names
 from proxy.routing.snapshot import Snapshot
 
 _MOST_NAMED: Final = 5
-"""Names that one warning lists."""
+"""The most names that one warning lists."""
 
 
 def unserved_names(loaded: Loaded, snapshot: Snapshot) -> tuple[Problem, ...]:

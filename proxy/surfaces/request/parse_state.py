@@ -34,8 +34,8 @@ class SurfaceRules:
 
 @dataclass(slots=True)
 class ParsedFields:
-    """One body while it is parsed. `values` holds the checked values of known fields, by name; `unknown` holds the
-    other fields.
+    """The fields of a body that is being parsed. `values` holds the checked values of known fields, by name; `unknown`
+    holds the other fields.
 
     `legacy_calls` is true if the client knows calls only in their older form.
     """

@@ -104,7 +104,7 @@ class ResponsesRequest(UnifiedRequest):
 
 @dataclass(slots=True)
 class ResponsesDraft:
-    """One body while it is read.
+    """The fields of a body that is being read.
 
     `parsed` has the unified fields so far and every problem. `left_out` names the fields that the translation drops,
     `native_left_out` the fields that OpenAI's own API does not get. `only` describes, by field, the content that only

@@ -1,7 +1,7 @@
 """Reads the body of a task's request field by field. All problems are collected before the request is refused.
 
-A null field counts as absent, because voyageai 0.5.0 sends null, and so does a field whose value has no effect in a
-chat. A field may have the name that another vendor's clients use.
+A field that is null counts as absent, because voyageai 0.5.0 sends such fields. An unknown field counts as absent if
+its value would be neutral in a chat. A field may have the name that another vendor's clients use.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,7 +25,8 @@ MAX_TASK_ELEMENTS = 400_000
 
 
 def truncation(value: JsonValue) -> Truncate:
-    """Check which end of a long input may be cut: a boolean, or Cohere's words in any case."""
+    """Return which end of a long input may be cut. The value may be a boolean, or one of Cohere's words in upper or
+    lower case."""
     if isinstance(value, bool):
         return "end" if value else "none"
     if isinstance(value, str) and value.lower() in ("none", "start", "end"):

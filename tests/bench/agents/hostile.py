@@ -17,7 +17,7 @@ DEPTH = 50
 """Levels of the deepest arguments. The gateway accepts 64, including the levels around them."""
 
 MOST_ELEMENTS = 150_000
-"""Lists, objects and commas of one body. The gateway accepts 200,000."""
+"""The most lists, objects and commas of one body. The gateway accepts 200,000."""
 
 
 def densest(size: int) -> JsonValue:

@@ -1,4 +1,4 @@
-"""LiteLLM's proxy, one worker, in an environment of its own: a key, one model of the OpenAI family, its log at errors.
+"""Starts LiteLLM's proxy in its own virtual environment, with one worker, a key, and one model of the OpenAI family.
 
 `general_settings` and `model_list` follow LiteLLM's documentation of its proxy (1.106, November 2026).
 """

@@ -88,7 +88,7 @@ class Other(Target):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program that can be started before the fake upstream: its name, its version, and its start function."""
+    """A program that can be started in front of the fake upstream: its name, its version, and its start function."""
 
     name: str
     version: str

@@ -80,12 +80,12 @@ def tool(name: str = "look", **function: JsonValue) -> JsonObject:
 
 
 def as_given(**params: object) -> list[tuple[dict[str, object], dict[str, object]]]:
-    """Return a row for each field that is written unchanged under its own name."""
+    """Return a test row for each field: the request's field, and the same field in the body."""
     return [({name: value}, {name: value}) for name, value in params.items()]
 
 
 def refused(**params: object) -> list[tuple[dict[str, object], str]]:
-    """Return a row for each field that is refused under the client's name for it."""
+    """Return a test row for each field: the request's field, and the client's name for it in the refusal."""
     named = {name: f"guided_{value.kind}" for name, value in params.items() if isinstance(value, Guided)}
     return [({name: value}, named.get(name, name)) for name, value in params.items()]
 
@@ -223,7 +223,7 @@ def cut_places(data: bytes) -> Iterator[int]:
 
 def check_pieces(sent: UpstreamRequest, data: bytes) -> None:
     """Assert that the events are the same for chunks of several sizes, for one event per chunk, and for a cut at any of
-    `cut_places`; also if the call's body is freed after the first content."""
+    `cut_places`. With one event per chunk, the call's body is freed after the first content."""
     whole = streamed(sent, data, len(data))
     for size in SIZES:
         assert streamed(sent, data, size) == whole

@@ -1,4 +1,4 @@
-"""The cases of the four APIs that need a whole gateway, each by its number in the list of seventy-six.
+"""The cases of the four APIs that need a whole gateway. A test's name has the numbers of its cases, from 1 to 76.
 
 Prompts, candidates, echo and names are here. Streams and controls are in the two sibling files. The cases that a
 surface decides alone are in the surfaces' tests.

@@ -1,4 +1,5 @@
-"""The cases about windows, names and controls, each by its number in the list of seventy-six."""
+"""The cases about context windows, names and control fields. A test's name has the numbers of its cases, from 1 to
+76."""
 
 from collections.abc import Callable
 
@@ -163,7 +164,7 @@ async def test_64_each_prompt_of_a_batch_gets_what_its_window_leaves(served: Rig
     served_all = await served.post(OPENAI, ask("openai/gpt-3.5-turbo-instruct", **asked, **TRUNCATE))
     assert texts(served_all) == {0: "1097", 1: "2000", 2: "97"}
     assert emulated(served_all) == "prompt, context_length_exceeded_behavior"
-    # A stream's head leaves with the first content, before every limit is known.
+    # A stream's headers are sent with the first content, before the limits of all prompts are known.
     assert stream or served_all.headers["x-dragoman-max-tokens"] == "97"
     asked["prompt"] = ["d" * 5000]
     refused = await served.post(OPENAI, ask("openai/gpt-3.5-turbo-instruct", **asked))

@@ -1,4 +1,4 @@
-"""The cases about stops, usage and the ends of responses, each by its number in the list of seventy-six."""
+"""The cases about stops, usage and the ends of responses. A test's name has the numbers of its cases, from 1 to 76."""
 
 import pytest
 

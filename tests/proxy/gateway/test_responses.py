@@ -77,7 +77,7 @@ async def test_another_vendor_gets_codex_translated(served: Rig) -> None:
     refused = await served.post(PATH, {**codex, "model": "plain/m"})
     assert (refused.status, refused.error()["param"]) == (400, "tools")
     assert "no web search of its own" in refused.message
-    # As Codex requests it with `web_search = "disabled"`.
+    # Codex sends these tools with `web_search = "disabled"`.
     codex["tools"] = [tool for tool in codex["tools"] if tool["type"] != "web_search"]  # type: ignore[union-attr,index,call-overload]
     answer = await served.post(PATH, {**codex, "model": "plain/m"})
     assert (answer.status, answer.whole) == (200, True)

@@ -1,4 +1,5 @@
-"""The state that a process has of a rate: its demand, how long the demand holds, and the share that it has alone."""
+"""The state that a process has of a rate: its demand, how long the demand holds, and the share that it has while it
+counts alone."""
 
 import math
 

@@ -1,5 +1,5 @@
-"""The coordinator is lost: of the spending that a process has alone, the units that requests use count, not the units
-that they reserved."""
+"""A process that has lost the coordinator counts its spending alone: it counts the units that requests use, not the
+units that they reserved."""
 
 import asyncio
 

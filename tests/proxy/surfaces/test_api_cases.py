@@ -1,4 +1,4 @@
-"""The cases of the four APIs that a surface decides, each by its number in the list of seventy-six."""
+"""The cases of the four APIs that a surface decides. A test's name has the numbers of its cases, from 1 to 76."""
 
 import orjson
 

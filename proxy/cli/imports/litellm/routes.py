@@ -301,7 +301,7 @@ class Routes:
             if _space(entry.endpoint) != space:
                 entry.section.apart(group.comments).report_part(OTHER_SPACE)
         ordered = any(entry.order is not None for entry in entries)
-        # As in LiteLLM: the first entry decides whether there are weights. Entries without a weight then get 0.
+        # In LiteLLM the first entry decides whether there are weights. If there are, entries without a weight get 0.
         weighed = group.entries[0].weight is not None
         shares = [Share(entry.endpoint, (entry.weight or 0.0) if weighed else 1.0) for entry in entries]
         targets = self.endpoints.targets(group.name, shares, self._used_names.__contains__)

@@ -1,7 +1,7 @@
 """Convert LiteLLM's `config.yaml` and exports of its database to a configuration.
 
 `/model/info` also lists the models of the configuration, without their credentials. It adds data from LiteLLM's price
-list to each model. Only prices and windows of that data are read, because the rest is not the operator's.
+list to each model. Only prices and windows of that data are read, because the operator did not set the rest.
 
 Sources: LiteLLM's pages "All settings" and "Overview" of its proxy; `model_info_v1` and
 `remove_sensitive_info_from_deployment` of litellm 1.108.7, November 2026.
@@ -34,8 +34,8 @@ _COMPUTED: Final = ("use_in_pass_through", "use_litellm_proxy", "merge_reasoning
 
 
 def database_models(database: Database, configured: Sequence[ForeignSection]) -> Iterator[ForeignSection]:
-    """Yield the entries of the database. Entries of the configuration are included if the configuration was given
-    without them."""
+    """Yield the models that LiteLLM's database holds. Also yield models of LiteLLM's configuration, if the export lists
+    them and `configured` lacks them."""
     names = {item.text("model_name") for item in configured}
     for row in database.models:
         info = row.section("model_info")

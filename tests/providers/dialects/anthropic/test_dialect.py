@@ -1,4 +1,4 @@
-"""The outgoing request of Anthropic's dialect, held against the vendor's own types, and the way back."""
+"""The outgoing request of Anthropic's dialect, held against the vendor's own types, and the incoming response."""
 
 from dataclasses import replace
 

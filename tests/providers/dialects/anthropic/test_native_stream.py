@@ -1,4 +1,5 @@
-"""Claude's own streams beside their meaning, on Anthropic's API and on Vertex AI.
+"""Claude's streams on Anthropic's API and on Vertex AI: the vendor's own events, and the gateway's events that are read
+from them.
 
 `recorded` holds streams and responses of Anthropic's API from vercel/ai ed857f5 `packages/anthropic/src/__fixtures__`,
 and from anthropics/anthropic-sdk-python 009b0353 `tests/lib/streaming/fixtures`.

@@ -1,4 +1,4 @@
-"""The outgoing request of Converse, and the way back."""
+"""The outgoing request of Converse, and the incoming response."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The outgoing request of Cohere's v2 chat, and the way back."""
+"""The outgoing request of Cohere's v2 chat, and the incoming response."""
 
 from dataclasses import replace
 

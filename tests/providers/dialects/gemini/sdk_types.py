@@ -9,7 +9,7 @@ import json
 import warnings
 from collections.abc import Iterable, Mapping
 
-# Not installed for the type check, but another package of Google's may be.
+# `google.genai` is not installed for the type check, but another package in `google` may be.
 from google.genai import types  # type: ignore[import-not-found,import-untyped,unused-ignore]
 from pydantic import TypeAdapter
 

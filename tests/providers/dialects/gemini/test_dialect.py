@@ -1,4 +1,4 @@
-"""The outgoing call of Gemini's dialect, and the way back."""
+"""The outgoing call of Gemini's dialect, and the incoming response."""
 
 from dataclasses import replace
 

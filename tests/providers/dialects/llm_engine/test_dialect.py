@@ -1,4 +1,4 @@
-"""The outgoing request of LLM Engine's completions, and the way back."""
+"""The outgoing request of LLM Engine's completions, and the incoming response."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The outgoing request of Ollama's own API, and the way back."""
+"""The outgoing request of Ollama's own API, and the incoming response."""
 
 from dataclasses import replace
 

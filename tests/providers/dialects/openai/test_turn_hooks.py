@@ -1,4 +1,4 @@
-"""The results of hooks on the order of turns. The input is never changed."""
+"""The results of the message hooks that reorder or complete turns. The hooks never change their input."""
 
 from copy import deepcopy
 

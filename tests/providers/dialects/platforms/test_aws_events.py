@@ -1,4 +1,4 @@
-"""Events from frames, and the errors in frames."""
+"""Events that are parsed from AWS event-stream frames, and errors that frames contain."""
 
 from providers.dialects.platforms.aws_errors import BEDROCK
 from providers.dialects.platforms.aws_events import EventFrames

@@ -1,4 +1,4 @@
-"""The outgoing request of Replicate's predictions, and the way back."""
+"""The outgoing request of Replicate's predictions, and the incoming response."""
 
 from dataclasses import replace
 

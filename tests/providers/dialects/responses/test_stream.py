@@ -1,5 +1,5 @@
 """The Responses API's streams: the same events in any chunks, never a success that was not declared, and the vendor's
-own events beside their meaning."""
+own events together with the gateway's events."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""SageMaker endpoints: each container's own wire behind Amazon's address, and the way back."""
+"""SageMaker endpoints: each container's own wire behind Amazon's address, and the incoming response."""
 
 from dataclasses import replace
 

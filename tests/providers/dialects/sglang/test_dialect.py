@@ -1,4 +1,4 @@
-"""The outgoing request of SGLang's own endpoint, and the way back."""
+"""The outgoing request of SGLang's own endpoint, and the incoming response."""
 
 from dataclasses import replace
 

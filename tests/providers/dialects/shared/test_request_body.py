@@ -1,4 +1,4 @@
-"""The writers of fields, and the finished call."""
+"""The writers of request fields, and the finished upstream request."""
 
 from dataclasses import replace
 

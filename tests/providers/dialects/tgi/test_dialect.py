@@ -1,4 +1,4 @@
-"""The outgoing request of TGI's own endpoints, and the way back."""
+"""The outgoing request of TGI's own endpoints, and the incoming response."""
 
 from dataclasses import replace
 

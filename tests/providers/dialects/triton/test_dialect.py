@@ -1,4 +1,4 @@
-"""The outgoing request of Triton's generate extension, and the way back."""
+"""The outgoing request of Triton's generate extension, and the incoming response."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The outgoing requests of watsonx.ai, and the way back."""
+"""The outgoing requests of the watsonx.ai dialect, and the incoming errors."""
 
 from dataclasses import replace
 
