@@ -96,7 +96,7 @@ class LocalRate:
         self.arrival = (base if base > now else now) + (units if units < rule.most else rule.most) * rule.interval
 
     def attempt(self, units: float, now: float, wall: float) -> bool:
-        """Test and take units, and return whether they were there."""
+        """Test and take units, and return whether there were enough."""
         rule, base = self.rule, self.arrival
         if base > now:
             if self.lacks(units, now, wall):

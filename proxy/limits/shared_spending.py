@@ -36,7 +36,7 @@ RETURNS_WAIT: Final = 0.5
 """Seconds for which requests wait for units that other processes may return."""
 
 RETURNS_PAUSE: Final = 1.0
-"""Seconds without such waiting after it brought nothing."""
+"""Seconds for which requests do not wait for returned units after such a wait brought no units."""
 
 RETRY_AFTER: Final = 1.0
 """The `Retry-After` seconds of a request that lacks units which others have claimed and may not use."""
@@ -106,7 +106,7 @@ class SharedSpending(SpendingCounter):
 
     @property
     def key(self) -> str:
-        """The key under which it is counted in the current period."""
+        """The key under which the spending is counted in the current period."""
         return f"{self.scope} {self.rules.unit} {self.clock.period} {self.clock.start}"
 
     def lacks(self, units: int | None, now: float, wall: float) -> bool:
@@ -268,7 +268,7 @@ class SharedSpending(SpendingCounter):
         """Ignore a failed exchange: earlier claims stay."""
 
     def needs_renewal(self, now: float) -> bool:
-        """Return whether it is in use."""
+        """Return whether this claim is in use."""
         return self.own > 0 or now < self.touched + STATEMENT_HOLDS
 
     def may_need_renewal(self) -> bool:
