@@ -54,8 +54,7 @@ _OPENING: Final = (
     "PRAGMA temp_store = MEMORY",
     "PRAGMA cache_size = -500",
 )
-"""The statements that open a connection. A cache of 500 KB is as fast as one of 2 MB, because rows are added at the
-ends of the indexes."""
+"""A cache of 500 KB is as fast as one of 2 MB, because rows are added at the ends of the indexes."""
 
 _SPENDING: Final = """
     CREATE TABLE {} (

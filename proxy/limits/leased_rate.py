@@ -4,12 +4,12 @@ is an argument.
 Unused units go back within half a second. So at most `burst + rate * (t + HOLD_SECONDS)` units pass in any `t` seconds.
 A process that counts alone has the part that it was last granted, and all parts together are at most the whole. The
 coordinator sets that part aside while a process that used the limit is silent, so the bound holds if one or all are cut
-off. There are two exceptions. Units taken in the first SILENCE_LIMIT seconds are counted late. The units of a process
-that is silent for longer than GONE_SECONDS exceed the bound by up to its part.
+off. There are two exceptions. Units taken in the first SILENCE_LIMIT seconds are counted late. A process that is silent
+for longer than GONE_SECONDS may exceed the bound by its part.
 
 After a reconnect the process reports its use once. It stays within its part until all others have reported theirs or
-count as gone, because the coordinator may have lost its memory. It does the same if it finds that memory lost. If a
-process ends before its report, the units that it took exceed the bound by up to its part.
+count as gone, because the coordinator may have lost its memory. It does the same if it finds that memory lost. A
+process that ends before its report has exceeded the bound by up to its part.
 """
 
 import math

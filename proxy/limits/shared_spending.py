@@ -268,7 +268,7 @@ class SharedSpending(SpendingCounter):
         """Ignore a failed exchange: earlier claims stay."""
 
     def needs_renewal(self, now: float) -> bool:
-        """Return whether this claim is in use."""
+        """Return whether the claim is in use."""
         return self.own > 0 or now < self.touched + STATEMENT_HOLDS
 
     def may_need_renewal(self) -> bool:

@@ -1,5 +1,5 @@
-"""Attaches the optional features of a gateway whose data outlives a request, as hooks. By the operator's settings, the
-data is stored in this process, or shared in Redis as well."""
+"""Attaches the optional features of a gateway whose data outlives a request, as hooks. The data is stored in this
+process and, if the operator's settings share it, in Redis."""
 
 import logging
 from collections.abc import Callable, Iterator

@@ -48,7 +48,7 @@ class UniqueStream(WrappedStream, PartsStream):
 
 def with_unique_ids(stream: Stream, prepared: CallPlan, request: UnifiedRequest) -> Stream:
     """Return the stream with unique ids of its tool calls. Vendors that got the client's own body make unique ids:
-    their streams are returned unchanged, and the conversation is not parsed for that."""
+    their streams are returned unchanged, and the conversation is not read for that."""
     if any([call.sent.native for call in prepared.calls]) or (unique := unique_calls(request)) is None:
         return stream
     return UniqueStream(stream, unique)
