@@ -1,7 +1,7 @@
 """The ledger in a file: SQLite of the standard library, with one writer in the loader's process.
 
-Statements of many rows handle at most BATCH_ROWS of them, so that readers never wait long. Writing needs a lock beside
-the file, so a second gateway with the same file waits instead of competing.
+Statements of many rows handle at most BATCH_ROWS of them, so that readers never wait long. Writing requires a lock file
+beside the database, so a second gateway with the same file waits instead of competing.
 
 Source: SQLite 3.40's documentation (sqlite.org/pragma.html, wal.html), November 2026. `auto_vacuum` must be set before
 the first table is created. WAL works only on local file systems. With NORMAL a power loss may lose the last commits,

@@ -53,12 +53,15 @@ SWEEP_ABOVE: Final = 1024
 class _ProcessReport:
     """The last report of one process, and the reply to it.
 
-    - `amount` is its demand of a rate, its slots, or its spending. `at` is the time of the report, `holds` how long it
-      counts.
-    - Rates: `total` is all that it gave back in the `life` of its lease. After a `silence` it counts alone (0: never),
-      with the part `part` of the limit. `equal` is the part of an idle process. `level` is the units left for all.
-    - `claim` is the spending that it may take besides `amount`, or its slots that no request uses.
-    - Spending: `base` is the ledger's sum that it has read, and requests in flight reserve `total` of `amount`.
+    - `amount` is the process's demand of a rate, its slots, or its spending. `at` is the time of the report, and
+      `holds` is how long the report counts.
+    - Rates: `total` is all units that the process gave back in the `life` of its lease. After a silence of `silence` it
+      counts alone (0: never), with the part `part` of the limit. `equal` is the part of an idle process. `level` is the
+      units left for all.
+    - `claim` is the spending that the process may take besides `amount`, or the number of its slots that no request
+      uses.
+    - Spending: `base` is the ledger's sum that the process has read. Its requests in flight reserve `total` of
+      `amount`.
     """
 
     amount: float
@@ -85,8 +88,8 @@ class _ProcessReport:
 @dataclass(slots=True, eq=False)
 class CountedKey:
     """The state of one key: the reports of processes, and for a rate the time when all granted units are paid for.
-    `epoch` is the time since when it is counted. `ended` are reports of processes that have ended. The units that they
-    took while they counted alone may not be set aside yet."""
+    `epoch` is the time since which the key is counted. `ended` are reports of processes that have ended. The units that
+    they took while they counted alone may not be set aside yet."""
 
     amounts: dict[str, _ProcessReport] = field(default_factory=dict)
     paid: float | None = None

@@ -21,7 +21,7 @@ from proxy.limits.limit import INDEX, Quota, ScopeBudget, Unit
 from proxy.limits.limit_views import Exceeded, HeaderLimit, LimitKind, LimitView, spending_view
 
 STATEMENT_HOLDS: Final = 10.0
-"""Seconds for which the statement of the other processes holds."""
+"""Seconds for which the statement about the spending of the other processes holds."""
 
 MAX_MARKS: Final = 64
 """The most marks for which settled units are counted apart until the ledger holds them."""
@@ -30,7 +30,7 @@ MAX_NOTES: Final = 1024
 """The most reached steps that wait to be read. The oldest are dropped."""
 
 UNBOUNDED: Final = 1e18
-"""The remaining units if no limit refuses requests."""
+"""The number of remaining units if no limit refuses requests."""
 
 NO_STATEMENT: Final = (-(1 << 62), 0, 0)
 """The statement of the others while there is none. It is below any sum of the ledger."""

@@ -139,7 +139,7 @@ def merged(parts: Sequence[Part], shown: int) -> list[Part]:
 
 
 SHOWN_ATTEMPTS: Final = 5
-"""Attempts without a response that the log names."""
+"""The most attempts without a response that the log names."""
 
 
 def milliseconds_of_parts(record: RequestRecord, end: float) -> dict[str, float]:
