@@ -14,7 +14,7 @@ from proxy.shared_state.lease import GRANT_EARLY, LeaseGrant, LeaseRequest, Rate
 from proxy.shared_state.lease_keeper import EQUAL_PART_ALONE, GONE_SECONDS
 
 SECOND: Final = 1_000_000
-"""Times are in microseconds."""
+"""A second in microseconds, the unit of all times here."""
 
 LONGEST_SHARE_TIME: Final = 3 * SECOND
 """If units are scarce, a process gets its share for the time since its last report. If that time is longer than
@@ -116,7 +116,7 @@ class LeaseCounter:
     _sweep_at: int = SWEEP_ABOVE
 
     def exchange(self, process: str, requests: Sequence[LeaseRequest], now: float) -> list[LeaseGrant]:
-        """Return a grant for each request of a process, in order. `now` is in microseconds from any point."""
+        """Return a grant for each request of a process, in order. `now` is in microseconds since any fixed moment."""
         if len(self._keys) > self._sweep_at:
             self._sweep(now)
         return [self._grant(process, request, now) for request in requests]
@@ -147,8 +147,8 @@ class LeaseCounter:
 
 
 def _read(counted: CountedKey, process: str, now: float, longest: float) -> _OtherProcesses:
-    """Sum up the reports of the other processes. Remove the ones that are too old or dated after a clock that was set
-    back."""
+    """Sum up the reports of the other processes. Remove the reports that are too old, and the reports that are dated
+    later than now because the clock was set back."""
     others = _OtherProcesses()
     for name, report in list(counted.amounts.items()):
         if abs(now - report.at) > longest:

@@ -35,7 +35,7 @@ class Machine:
         self._missing: dict[str, str | None] = {}
 
     def missing(self, kind: str) -> str | None:
-        """Return the package to install for this kind of credentials; `None` if it is installed."""
+        """Return the install hint for this kind of credentials; `None` if the needed packages are installed."""
         if kind not in self._missing:
             self._missing[kind] = missing_extra(kind)
         return self._missing[kind]
