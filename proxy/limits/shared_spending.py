@@ -52,7 +52,7 @@ class ClaimState:
     """The state of a claim while it is used.
 
     - `sent_at`, `start`: the time of the last request and the start of its period. The request reported `reported`
-      units and wanted a claim of `wanted`.
+      units and requested `wanted` units.
     - `known`, `loose`: the settled units at that time, by the ledger's sum and by this process. `known` of them are
       certain, and up to `loose` more are possible. This process had settled `used` of them in the period.
     - `epoch`: the epoch of the key. The key cannot lapse before `known_until`.
