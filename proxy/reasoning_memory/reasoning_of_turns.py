@@ -1,9 +1,9 @@
-"""The reasoning of turns that called tools: which part of a response is stored, and how it goes back into a client's
-messages. Other turns have the signatures of their texts (`signed_texts`).
+"""The reasoning of turns that called tools. This module decides which part of a response is stored, and puts it back
+into a client's messages. For other turns only the signatures of their texts are stored (`signed_texts`).
 
-Vendors want the reasoning of a turn that called tools back with the calls' results, and most clients do not send it: in
-November 2026 LangChain sends nothing, openai-agents 0.24.0 only the reasoning of models named deepseek, Vercel's
-openai-compatible 2.0.91 no signatures. The id of a turn's first call identifies the missing reasoning.
+Vendors want the reasoning of a turn that called tools back together with the calls' results, but most clients do not
+send it: in November 2026 LangChain sends nothing, openai-agents 0.24.0 only the reasoning of models named deepseek,
+Vercel's openai-compatible 2.0.91 no signatures. The id of a turn's first call identifies the missing reasoning.
 """
 
 import hashlib
@@ -23,21 +23,21 @@ from providers.target import Target
 from proxy.reasoning_memory.signed_texts import SignedText, marks_of, unsigned_texts, with_signature
 
 MOST_BYTES: Final = 512 * 1024
-"""The most bytes that are stored of one turn: 128,000 tokens, which is as much as any model reasons. Nothing is stored
-of a longer one."""
+"""The most bytes that are stored of one turn. They hold 128,000 tokens, which is as much as any model reasons. Of a
+longer turn, nothing is stored."""
 
 MAX_DEPTH: Final = 64
-"""The most levels of stored JSON, as many as a client's whole request may have."""
+"""The most levels of nesting in stored JSON, the same as in a client's whole request."""
 
 MOST_TURNS: Final = 256
-"""The most turns of a conversation that are looked up, the latest; vendors demand the turns of the current loop of
-tools."""
+"""The most turns of a conversation that are looked up. The latest ones are looked up, because vendors demand the turns
+of the current loop of tool calls."""
 
 _PIECE: Final = 16
-"""Bytes that a value counts besides its text."""
+"""The number of bytes that a value counts as, in addition to its text."""
 
 _LONGEST_ID: Final = 256
-"""Characters of an id that are searched for a random part."""
+"""The most characters of an id that are searched for a random part."""
 
 _RANDOM: Final = re.compile(r"[A-Za-z0-9]{8,}")
 
@@ -49,7 +49,7 @@ _THINKING_PARTS = frozenset({"thinking", "redacted_thinking"})
 @dataclass(frozen=True, slots=True)
 class TurnThinking:
     """The reasoning of a model before it called tools. `details` are OpenRouter's `reasoning_details`, `signature` is
-    the signature of the turn's text, `calls` are the further fields of calls by their ids."""
+    the signature of the turn's text, `calls` has the further fields of each call by the call's id."""
 
     details: tuple[JsonObject, ...] = ()
     text: str = ""
@@ -59,7 +59,8 @@ class TurnThinking:
 
 @dataclass(frozen=True, slots=True)
 class MissingTurn:
-    """A message that lacks the reasoning stored as `key`; `said` is the text of it that the client did send."""
+    """A message without the reasoning that is stored under `key`; `said` is the reasoning text that the client did
+    send."""
 
     position: int
     key: str
@@ -67,7 +68,8 @@ class MissingTurn:
 
 
 def thinking_to_keep(choice: Choice, target: Target) -> TurnThinking | None:
-    """Return the reasoning to store of a choice in a response of `target`; `None` if no later request needs it."""
+    """Return the part of a choice in a response of `target` that is to be stored; `None` if no later request needs its
+    reasoning."""
     if not choice.tool_calls:
         return None
     details = () if choice.extras is None else choice.extras.reasoning_details
@@ -81,7 +83,7 @@ def thinking_to_keep(choice: Choice, target: Target) -> TurnThinking | None:
 
 
 def thinking_of_text(signed: SignedText) -> TurnThinking:
-    """Return the reasoning to store of a turn without calls, whose text is signed."""
+    """Return the signature of a turn without calls, in the form in which reasoning is stored."""
     return TurnThinking(signed.details, signature=signed.signature)
 
 
@@ -100,7 +102,7 @@ def _key(call_id: str, name: str, marks: Iterable[str]) -> str:
 
 
 def key_of_answer(choice: Choice, marks: Iterable[str]) -> str:
-    """Return the key of a choice with tool calls; `marks` are the marks of the message before it."""
+    """Return the key of a choice with tool calls; `marks` are the marks of the preceding message."""
     first = choice.tool_calls[0]
     return _key(first.id, first.name, marks)
 
@@ -109,7 +111,7 @@ def pack_turn(thinking: TurnThinking) -> bytes | None:
     """Return a turn as stored; `None` if it is too long, or is no valid JSON."""
     body: JsonObject = {"details": list(thinking.details)}
     if _weight([*thinking.details, thinking.text, thinking.signature, dict(thinking.calls or {})]) > 2 * MOST_BYTES:
-        return None  # before it is written, which takes time
+        return None  # checked before the JSON is written, because writing takes time
     if thinking.text != _joined(thinking.details):
         body["text"] = thinking.text
     if thinking.signature is not None:
@@ -124,8 +126,8 @@ def pack_turn(thinking: TurnThinking) -> bytes | None:
 
 
 def unpack_turn(data: bytes) -> TurnThinking | None:
-    """Return a stored turn; `None` for data that `pack_turn` cannot have made, since others may write to a shared
-    store."""
+    """Return a stored turn; `None` for data that `pack_turn` cannot have made, because other programs may write to a
+    shared store."""
     if len(data) > MOST_BYTES:
         return None
     try:
@@ -148,7 +150,7 @@ def unpack_turn(data: bytes) -> TurnThinking | None:
 def missing_turns(messages: Sequence[JsonObject]) -> list[MissingTurn]:
     """Return the messages that call tools and hold no reasoning, or only its text: the latest MOST_TURNS, latest first.
 
-    A client that sends any signature, or parts of type `thinking`, is taken at its word.
+    If a client sends any signature, or parts of type `thinking`, nothing is added to its messages.
     """
     found: list[MissingTurn] = []
     for position in range(len(messages) - 1, -1, -1):
@@ -179,7 +181,8 @@ def with_thinking(
     """Return the messages with the `kept` reasoning of the `missing` turns, by their keys; `None` if that changes
     nothing.
 
-    Fields that the client sent stay: if it sent a text of its own making, nothing is put beside it.
+    Fields that the client sent stay unchanged. If the client sent a reasoning text that is not the stored one, nothing
+    is added to that message.
     """
     changed: dict[int, JsonObject] = {}
     for turn in missing:
@@ -197,7 +200,8 @@ def with_thinking(
 
 
 class GatheredTurns:
-    """Gathers the choices of a stream that call tools, each until it ends. Above MOST_BYTES nothing is gathered."""
+    """Gathers the choices of a stream that call tools, each one until its end. If they exceed MOST_BYTES, nothing is
+    gathered."""
 
     __slots__ = ("_gatherers", "_left")
 
@@ -206,8 +210,8 @@ class GatheredTurns:
         self._left = MOST_BYTES
 
     def add(self, event: StreamEvent) -> Choice | None:
-        """Add the next event; return the choice that it ends, without its text and arguments, if
-        it called tools."""
+        """Add the next event. If it ends a choice that called tools, return that choice without its text and
+        arguments."""
         if self._left <= 0 or not isinstance(event, Chunk):
             return None
         ended = event.finish_reason is not None
@@ -233,7 +237,7 @@ class GatheredTurns:
 
 
 def _kept_of(chunk: Chunk) -> Chunk:
-    """Return a chunk with the fields that matter here: reasoning, and the calls without their arguments."""
+    """Return a chunk with only its reasoning and signature, and its calls without their arguments."""
     details = () if chunk.extras is None else chunk.extras.reasoning_details
     return Chunk(
         finish_reason=chunk.finish_reason,
@@ -247,14 +251,15 @@ def _kept_of(chunk: Chunk) -> Chunk:
 
 
 def _size(chunk: Chunk) -> int:
-    """Return roughly the bytes that a chunk adds to the gathered ones."""
+    """Return the approximate number of bytes that a chunk adds to the gathered ones."""
     calls: list[JsonValue] = [[call.id, call.name, dict(call.extra or {})] for call in chunk.tool_calls]
     details: list[JsonValue] = [] if chunk.extras is None else [*chunk.extras.reasoning_details]
     return _weight([chunk.reasoning, chunk.signature, calls, details])
 
 
 def _weight(value: JsonValue) -> int:
-    """Return roughly the bytes of a value, and for one above twice MOST_BYTES some number above that; not recursive."""
+    """Return the approximate number of bytes of a value. Counting stops above twice MOST_BYTES. The function is not
+    recursive."""
     weight = 0
     waiting = [value]
     while waiting and weight <= 2 * MOST_BYTES:
@@ -316,6 +321,6 @@ def _restored(message: JsonObject, thinking: TurnThinking) -> JsonObject:
 
 
 def _with_extra(tool_call: JsonValue, extras: Mapping[str, JsonObject]) -> JsonValue:
-    """Return a client's call with the fields that it lacks; its own fields stay."""
+    """Return a client's call with the missing fields added; the client's own fields stay unchanged."""
     extra = extras.get(str(tool_call.get("id"))) if isinstance(tool_call, dict) else None
     return {**extra, **tool_call} if isinstance(tool_call, dict) and extra else tool_call

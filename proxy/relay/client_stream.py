@@ -1,8 +1,8 @@
-"""The response of one waiting client: the time of its head, and the keep-alives in silence.
+"""The response of one waiting client: decides when its head is sent, and sends keep-alives while the vendor is silent.
 
-A load balancer closes a connection that has been silent for its idle time, 60 s at most of them. After less than that
-the head is sent with status 200, and a comment, a ping, or white space before JSON. Attempts go on meanwhile; headers
-that are too late for the head are a comment before the first event.
+A load balancer closes a connection that has been silent for its idle time, which is 60 s in most products. So before
+that time the head is sent with status 200, followed by a comment, a ping, or white space before JSON. Attempts continue
+meanwhile. Headers that are known too late for the head are sent as a comment before the first event.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,8 @@ BLANK: Final = b"\n"
 """The keep-alive before a JSON body: white space, which every parser skips (RFC 8259, 2)."""
 
 ROUNDING: Final = 0.001
-"""Seconds by which a time may be missed that was computed in another way."""
+"""Two times closer than this number of seconds count as equal, because they may have been computed in different
+ways."""
 
 
 class Sender(Protocol):
@@ -28,9 +29,9 @@ class Sender(Protocol):
 class ClientStream:
     """The response of one client: the only object that decides when its head is sent.
 
-    `open_response` makes it, with these lines in its head besides the request's own. After `every` seconds without a
-    byte to the client `filler` is sent, and again after each such time, never if `None`. `response` is `None` until the
-    head has been made; `begun` is set once its events follow. Times are seconds of the event loop's clock.
+    `open_response` makes it, with these lines in its head besides the request's own. `filler` is sent after each
+    `every` seconds without a byte to the client, or never if `every` is `None`. `response` is `None` until the head has
+    been made; `begun` is set once its events follow. Times are seconds of the event loop's clock.
     """
 
     __slots__ = ("_every", "_filler", "_open", "_record", "_sender", "_sent_at", "_slot", "_wheel", "begun", "response")
@@ -55,7 +56,7 @@ class ClientStream:
         self.begun = False
 
     def start(self) -> None:
-        """Begin to watch for silence, which has lasted since the request began."""
+        """Begin to watch for silence. The time since the request began already counts as silence."""
         if self._every is not None:
             self._slot = self._wheel.set(self._sent_at + self._every, self._every, self)
 
@@ -84,8 +85,8 @@ class ClientStream:
             self._slot = None
 
     def ring(self, now: float) -> None:
-        """Send a keep-alive if one is due. It is not set anew for each chunk: it rings once in `every`, and then for
-        the time that is left."""
+        """Send a keep-alive if one is due. The timer is not reset for each chunk: it fires once in `every` seconds, and
+        is then set to the remaining time."""
         self._slot = None
         every, sender = self._every, self._sender
         if every is None:
@@ -102,7 +103,7 @@ class ClientStream:
         self._slot = self._wheel.set(due, every, self)
 
     def _keep_alive(self) -> bool:
-        """Send a sign of life, the first time with the head. Returns whether more may follow."""
+        """Send a keep-alive, the first one with the head. Return whether more may follow."""
         response = self.response
         if response is None:
             response = self.response = self._open("")

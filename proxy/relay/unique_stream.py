@@ -1,4 +1,4 @@
-"""A stream whose calls have unique ids. Runs hold no ids, so that they pass as they come."""
+"""A stream whose calls have unique ids. Runs hold no ids, so they are passed on unchanged."""
 
 from collections.abc import Awaitable, Iterable, Iterator
 from dataclasses import dataclass

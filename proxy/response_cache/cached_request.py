@@ -40,25 +40,25 @@ from proxy.routing.route_settings import CacheRules
 from proxy.upstream.vendor_stream import Stream
 
 MOST_LEADERS: Final = 2
-"""The most leaders that a request follows, one after the other, if they fail. Then the request calls a deployment by
-itself."""
+"""The most leaders that a request follows, one after the other, if each of them fails. After that the request calls a
+deployment by itself."""
 
 STREAM_PATIENCE: Final = 10.0
-"""Seconds for which a stream follows another. That ends when its client has read it, which may be slow; a non-streaming
-response waits for its vendor alone."""
+"""Seconds for which a stream waits for the stream that it follows. The followed stream ends only when its own client,
+which may be slow, has read it. A non-streaming response depends on its vendor alone."""
 
 NOTHING: Final = Usage(0, 0)
 FREE: Final = Price(0.0, 0.0)
 """The usage and the price of a response from the cache."""
 
 _LOGPROB: Final = 48
-"""Bytes that a token's log probability takes at least."""
+"""The least bytes that a token's log probability takes."""
 
 
 @frozen(eq=False)
 class CacheLookup:
-    """The parts of a look-up that all tries of one exchange share: `answers` responds if nothing is cached, `guard`
-    lets responses through (`None`: each passes), `renews` is set if the client wants no cached response."""
+    """The parts of a look-up that all tries of one exchange share: `answers` responds if nothing is cached. `guard`
+    decides which responses pass (all pass if it is `None`). `renews` is set if the client wants no cached response."""
 
     cache: ResponseStore
     answers: TextAnswers
@@ -112,8 +112,8 @@ class CachedRequest:
             self._leave()
 
     async def _asked(self, prepared: CallPlan, completion: Completion) -> tuple[CallPlan, Completion]:
-        """Return a new response, and cache it unless it is refused: the requests that wait for it have guards of their
-        own."""
+        """Return a new response, and cache it unless the guard refuses it, because the requests that wait for it have
+        guards of their own."""
         packed = self._packed(completion)
         if self._guard is None:
             self._keep(prepared, packed, ())
@@ -149,18 +149,20 @@ class CachedRequest:
                 raise
 
     def _forget(self) -> None:
-        """Remove a response from the cache, since a guard refused it, which it had passed or not met before."""
+        """Remove a response from the cache after a guard has refused it. The guard may have passed it earlier, or may
+        not have checked it before."""
         self._cache.memory(self._rules).put(self._owner, {self._key: b""})
         self._cache.kept.drop(self._owner, self._key)
 
     def _leave(self) -> None:
-        """Let the followers go on, if they have not: without a response one of them leads."""
+        """Release the followers, unless they were released already. Without a response one of them becomes the
+        leader."""
         if self._flight is not None:
             self._flight.close()
 
     async def _found(self, patience: float | None) -> FoundResponse | None:
-        """Return the cached response, or the one that an equal request gets within `patience`; `None` if this one calls
-        a deployment."""
+        """Return the cached response, or the response that an equal request gets within `patience` seconds; `None` if
+        this request must call a deployment."""
         found = await self._searched(patience)
         if found is None:
             self._count(CacheUse("miss"))
@@ -198,7 +200,7 @@ class CachedRequest:
         return None
 
     async def _looked_up(self, here: bytes | None) -> FoundResponse | None:
-        """Return the response that is cached elsewhere and fresh; `here` is this process's entry, which is not
+        """Return the fresh response that another process has cached; `here` is this process's entry, which is not
         fresh."""
         cache, owner, key = self._cache, self._owner, self._key
         memory = cache.memory(self._rules)
@@ -220,8 +222,8 @@ class CachedRequest:
         return self._fresh(entry)
 
     def _fresh(self, entry: bytes) -> FoundResponse | None:
-        """Return the response of an entry that is fresh. A stale one is held in case no deployment responds, and one
-        that can never be returned is dropped."""
+        """Return the response of an entry that is fresh. A stale response is held in case no deployment responds. A
+        response that can never be returned is dropped."""
         cache, rules, key = self._cache, self._rules, self._key
         opened = cache.opened.find(key, entry) or self._opened(entry)
         if opened is not None:
@@ -246,9 +248,9 @@ class CachedRequest:
         return opened
 
     def _instead(self, error: UpstreamError | GatewayError) -> FoundResponse:
-        """Return the stale response instead of an error that is no fault of the request's. Raises the error; if it is
-        the deployments', the followers call a deployment by themselves: one after the other, each would repeat the wait
-        of the one before."""
+        """Return the stale response instead of an error that the request did not cause. Raises the error if there is no
+        stale response. If the deployments caused the error, each follower calls a deployment by itself: if they led one
+        after the other, each would repeat the wait of the one before."""
         status = VERDICTS[error.failure.kind].status if isinstance(error, UpstreamError) else error.facts.status
         others = status >= 500 or status == 429
         if self._flight is not None and others:
@@ -265,7 +267,7 @@ class CachedRequest:
         return None
 
     def _shown(self, found: FoundResponse) -> CallPlan:
-        """Record that a response came from the cache, and return the calls that its request was prepared as."""
+        """Record that a response came from the cache, and return the prepared calls of its request."""
         told, answer = self._exchange.record, found.answer
         self._count(found.use)
         told.called, told.emulated, told.dropped = answer.deployment, answer.emulated, answer.dropped
@@ -299,7 +301,7 @@ class CachedRequest:
         self._land(prepared, data)
 
     def _joined(self, prepared: CallPlan, whole: bytes | None, events: Sequence[bytes]) -> bytes | None:
-        """Return a response with its head; `None` if it is not cached."""
+        """Return a packed response with its head; `None` if it is not to be cached."""
         if whole is None:
             return None
         told = self._exchange.record
@@ -319,7 +321,8 @@ class CachedRequest:
 
 
 def least_size(completion: Completion) -> int:
-    """Return the bytes that a response takes at least: a large one is not packed to find that it is too large."""
+    """Return the least bytes that a response takes when packed, so that a response that is too large is not packed
+    first."""
     size = len(completion.native or b"")
     for choice in completion.choices:
         size += len(choice.text) + len(choice.reasoning or "")

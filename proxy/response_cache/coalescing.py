@@ -1,6 +1,6 @@
-"""Request coalescing: of equal requests in flight the first calls a deployment, and the others get its response.
-
-A follower waits within its own deadline. If the leader fails or its client leaves, one of the followers leads.
+"""Request coalescing: if several equal requests are in flight, the first one (the leader) calls a deployment, and the
+others (its followers) get its response. A follower waits within its own deadline. If the leader fails or its client
+leaves, one of the followers becomes the leader.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ MOST_FOLLOWERS: Final = 1024
 """The most followers of one leader; further equal requests call a deployment by themselves."""
 
 AT_ONCE: Final = 16
-"""Followers that go on in one iteration of the event loop: each renders its response, and other requests come
-between."""
+"""The number of followers that continue in one iteration of the event loop. Each of them renders its response, and
+other requests must run in between."""
 
 
 @dataclass(slots=True, eq=False)
@@ -31,7 +31,7 @@ class CoalescedRequest(Generic[A]):
 
     @property
     def followed(self) -> bool:
-        """Whether a request waits for it."""
+        """Whether another request waits for this one."""
         return bool(self._waiting)
 
     @property
@@ -57,12 +57,13 @@ class CoalescedRequest(Generic[A]):
         return self._over
 
     def land(self, answer: A | None) -> None:
-        """End with a response; without one it is for its own client alone."""
+        """End with a response. If it is `None`, the response is for the leader's own client alone."""
         self._answer, self.alone = answer, answer is None
         self.close()
 
     def close(self) -> None:
-        """End, if it has not ended: without `land` the leader has failed, and the first follower to go on leads."""
+        """End, unless it has ended already. If `land` was not called, the leader has failed, and the first follower
+        that continues becomes the leader."""
         if not self._over:
             self._over = True
             self._flights.end(self._key, self)
@@ -95,11 +96,11 @@ class CoalescedRequests(Generic[A]):
         return self._under_way.get(key)
 
     def lead(self, key: str) -> CoalescedRequest[A]:
-        """Return a new one, which others follow until it ends."""
+        """Return a new leading request, which others may follow until it ends."""
         self._under_way[key] = flight = CoalescedRequest(self, key)
         return flight
 
     def end(self, key: str, flight: CoalescedRequest[A]) -> None:
-        """Forget one that has ended."""
+        """Forget a leading request that has ended."""
         if self._under_way.get(key) is flight:
             del self._under_way[key]

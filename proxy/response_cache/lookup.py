@@ -1,4 +1,4 @@
-"""Looks a request up in the response cache, as its headers direct, and calls a deployment if it is not there.
+"""Looks a request up in the response cache, as its headers direct, and calls a deployment if no response is cached.
 
 See `proxy.dispatch.text_answers.TextAnswers`. `cache-control` is RFC 9111, 5.2.1: with `no-store` a response is not
 cached, with `no-cache` a cached one is not used. Its other directives are for caches between client and gateway.
@@ -42,10 +42,8 @@ _WISHES: Final = {wish.value: wish for wish in CacheDirectives if wish is not Ca
 
 
 def wish_of(headers: Mapping[str, str]) -> CacheDirectives:
-    """Return the directive in a client's headers. Raises GatewayError for an unknown one.
-
-    A plain `no-cache` requests no cache by itself: it renews the response of a request that the cache is used for
-    anyhow.
+    """Return the directive in a client's headers. Raises GatewayError for an unknown one. A `no-cache` alone does not
+    enable the cache: it renews the response of a request for which the cache is used anyway.
     """
     control = headers.get("cache-control")
     directives = () if control is None else tuple(each.strip().lower() for each in control[:256].split(","))
@@ -58,13 +56,13 @@ def wish_of(headers: Mapping[str, str]) -> CacheDirectives:
 
 
 def renews(headers: Mapping[str, str]) -> bool:
-    """Return whether a request that the cache is used for wants a new response all the same."""
+    """Return whether a request wants a new response although the cache is used for it."""
     control = headers.get("cache-control")
     return control is not None and any(each.strip().lower() == "no-cache" for each in control[:256].split(","))
 
 
 class CacheHook(RequestHook):
-    """The part of the response cache in one request of a name with a cache, with the headers of its client."""
+    """The response cache in one request for a name that has a cache, with the headers of its client."""
 
     __slots__ = ("_cache", "_headers", "_record")
 
@@ -96,7 +94,7 @@ class ResponseCache(ResponseStore):
 
 @frozen(eq=False)
 class CachedResponses:
-    """See TextAnswers. For the exchange of a client with a name that has a cache."""
+    """TextAnswers for a client's request for a name that has a cache."""
 
     lookup: CacheLookup
     wish: CacheDirectives
@@ -125,7 +123,7 @@ class CachedResponses:
 
 
 def is_determined(request: UnifiedRequest) -> bool:
-    """Return whether a client requests the same response every time, by a temperature of 0 of its own."""
+    """Return whether a client requests the same response every time, because it sent a temperature of 0 itself."""
     return request.params.get("temperature") == 0 and "temperature" not in request.injected
 
 

@@ -1,11 +1,11 @@
 """Encodes and decodes cached responses: a non-streaming one, or the events of a stream in their order. Pure.
 
-JSON with the fields of each record that differ from its defaults, by their names. An event that is only a text of the
-first choice is that text; others are a list of their kind and fields.
+The form is JSON. Of each record it has the fields that differ from their defaults, by name. An event that is only a
+text of the first choice is written as that text. Any other event is written as a list of its kind and its fields.
 
 Each entry is sealed, with the time at which it was made: the seal is a keyed hash over its key, time and data. An entry
-that was changed, moved to another key, cut, or written without the secret does not open, so that only the form of a
-gateway of the same FORM is decoded.
+that was changed, moved to another key, cut, or written without the secret cannot be opened. So only entries of a
+gateway with the same FORM are decoded.
 """
 
 import json
@@ -43,7 +43,7 @@ _TIME: Final = struct.Struct(">d")
 _DATA: Final = _SEAL + _TIME.size
 
 AHEAD: Final = 5.0
-"""Seconds by which the clock that made an entry may be ahead of the one that reads it."""
+"""The most seconds by which the clock of the writer of an entry may be ahead of the clock of its reader."""
 
 
 def seal(secret: bytes, key: str, made: float, data: bytes) -> bytes:
@@ -76,10 +76,11 @@ T = TypeVar("T")
 Members = Mapping[str, Any]
 
 _CHUNK, _USAGE, _FINGERPRINT = 0, 1, 2
-"""Kinds of packed events that are no text alone."""
+"""The kinds of packed events that are more than a text."""
 
 _ODD: Final = b"\n"
-"""Marks JSON that the standard library reads: lone surrogates, and integers beyond 64 bits. No other has it."""
+"""The mark of JSON that only the standard library can read, because it holds lone surrogates or integers beyond 64
+bits. No other JSON has this mark."""
 
 _PLAIN: Final = frozenset({"text", "system_fingerprint"})
 _EVEN: Final = re.compile(r"[ !#-\[\]-~]*")
@@ -89,7 +90,7 @@ _EVEN: Final = re.compile(r"[ !#-\[\]-~]*")
 @frozen
 class CachedResponse:
     """A response with the facts in its headers: the deployment that gave it, and which fields were emulated, dropped or
-    changed. Of the completion and the events there is one: `events` are packed, and read when they are shown."""
+    changed. It has either a completion or events. `events` are packed, and are read when they are sent to a client."""
 
     deployment: str
     emulated: tuple[str, ...] = ()
@@ -110,8 +111,8 @@ def pack_completion(completion: Completion) -> bytes:
 
 
 class EventPacker:
-    """Packs the events of one stream. Texts of the first choice follow each other as plain JSON strings; if their
-    fingerprint changes, it comes before them."""
+    """Packs the events of one stream. Texts of the first choice are written one after the other as plain JSON strings.
+    If their fingerprint changes, the new one is written before them."""
 
     __slots__ = ("_fingerprint",)
 
@@ -164,8 +165,8 @@ def unpack(data: bytes) -> CachedResponse | None:
 
 
 class EventReader:
-    """Reads the events of a cached stream, texts that follow each other as runs. A first text is a chunk of its own:
-    that begins a choice, which a run goes on with."""
+    """Reads the events of a cached stream. Consecutive texts are read as runs. The first text of a choice is a separate
+    chunk, because a run can only continue a choice."""
 
     __slots__ = ("_begun", "_fingerprint")
 
@@ -174,7 +175,7 @@ class EventReader:
         self._fingerprint: str | None = None
 
     def read(self, packed: Iterable[object]) -> Iterator[StreamPart]:
-        """Yield the next ones."""
+        """Yield the next events."""
         texts: list[str] = []
         for each in packed:
             if isinstance(each, str):
@@ -220,7 +221,7 @@ _ESCAPING: Final = json.JSONEncoder(separators=(",", ":"), default=_plain, check
 
 
 def _json(value: object) -> bytes:
-    """Return JSON, with a line break at its end if it holds a value that orjson has no form for."""
+    """Return JSON. It ends with a line break if it holds a value that orjson cannot write."""
     try:
         return orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_DATACLASS)
     except orjson.JSONEncodeError:

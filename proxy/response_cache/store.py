@@ -1,7 +1,7 @@
 """The cached responses and the requests in flight, which all requests share.
 
-Responses that were read last stay decoded: neither their seal nor their JSON is read again. A decoded response is found
-by the identity of its entry, so that it goes unseen once the entry changes or is evicted.
+The responses that were read last stay decoded, so that their seal and their JSON need not be read again. A decoded
+response is found by the identity of its entry, so it is no longer found once the entry changes or is evicted.
 """
 
 import secrets
@@ -23,8 +23,8 @@ from proxy.telemetry.metrics import Metrics
 
 MOST_BYTES: Final = 2 * 1024 * 1024
 LARGEST: Final = 64 * 1024
-"""Bytes of all entries that stay decoded, and of one of them. As Python's values a response takes up to ten times as
-much, if it is a stream of single letters or has log probabilities."""
+"""The most bytes of all entries that stay decoded, and of one such entry. The decoded values of a response take up to
+ten times as much memory if it is a stream of single letters or has log probabilities."""
 
 
 @frozen(eq=False)
@@ -71,8 +71,8 @@ class OpenedResponses:
 
 ANSWER_BYTES: Final = 64 * 1024 * 1024
 ANSWER_SECONDS: Final = 2 * 86400.0
-"""Bytes that all responses may take in one process, and seconds for which each is cached after it was made or last used
-at most: as long as `ttl` and `stale` can be together."""
+"""The most bytes that all responses may take in one process, and the most seconds for which a response is cached after
+it was made or last used: the largest possible sum of `ttl` and `stale`."""
 
 
 @frozen(eq=False)
@@ -86,7 +86,8 @@ class FoundResponse:
 
 class ResponseStore:
     """The cached responses of this process, and of others if they are shared. `now` is the event loop's clock, `wall`
-    returns unix seconds. `here` and `there` have the same bytes of this process; `there` also has others'."""
+    returns unix seconds. `here` and `there` share the bytes of this process; `there` also looks up responses of other
+    processes."""
 
     def __init__(
         self, now: Callable[[], float], metrics: Metrics, threads: RequestThreads, wall: Callable[[], float] = time.time
