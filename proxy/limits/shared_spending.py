@@ -1,15 +1,15 @@
 """Spending that several processes share. Each process takes only units that it has claimed. Time is an argument.
 
-The coordinator grants claims only on units that no ledger's sum, no process's own spending and no other claim holds. So
-all processes together exceed the limit only by units that requests use beyond their reservation. A claim follows
-demand, up to a part of the remaining units. Far from the limit it is ample, and few requests wait. Near the limit each
-request causes an exchange, and unused claims go back within a tenth of a second. A request that these could satisfy
-waits for them, RETURNS_WAIT seconds at most.
+The coordinator grants claims only on units that no ledger's sum, no process's own spending and no other claim holds.
+Therefore all processes together exceed the limit only by units that requests use beyond their reservation. The size of
+a claim follows the demand, up to a part of the remaining units. Far from the limit a claim is ample, and few requests
+wait. Near the limit each request causes an exchange, and unused claims go back within a tenth of a second. A request
+that these returned units could satisfy waits for them, for at most RETURNS_WAIT seconds.
 
 A process that counts alone has its claim and an equal part of the unclaimed units. Only used units count against these:
 the unused rest of a reservation is available again. After a reconnect the process claims the rest of that part, and
-nothing else until all others can have reported their parts, because the coordinator may not know of these. It does the
-same if the coordinator lost its memory, or holds foreign data in its place.
+nothing else until all others can have reported their parts, because the coordinator may not know these parts. The
+process does the same if the coordinator lost its memory, or if its key holds foreign data.
 """
 
 import math
@@ -36,7 +36,7 @@ RETURNS_WAIT: Final = 0.5
 """Seconds for which requests wait for units that other processes may return."""
 
 RETURNS_PAUSE: Final = 1.0
-"""Seconds without such waiting after it brought nothing."""
+"""Seconds for which no request waits for returned units, after such a wait brought no units."""
 
 RETRY_AFTER: Final = 1.0
 """The `Retry-After` seconds of a request that lacks units which others have claimed and may not use."""
@@ -106,7 +106,7 @@ class SharedSpending(SpendingCounter):
 
     @property
     def key(self) -> str:
-        """The key under which it is counted in the current period."""
+        """The key under which the spending is counted in the current period."""
         return f"{self.scope} {self.rules.unit} {self.clock.period} {self.clock.start}"
 
     def lacks(self, units: int | None, now: float, wall: float) -> bool:
@@ -135,8 +135,8 @@ class SharedSpending(SpendingCounter):
                 self._keeper.wake(self)
 
     def settle(self, reserved: int | None, used: int | None) -> None:
-        """Count the used units. The unused rest of a reservation is reported and goes back to all. Alone, it goes back
-        to this process, because no other one learns of it."""
+        """Count the used units. The unused rest of a reservation is reported and goes back to all processes. If this
+        process counts alone, the rest goes back to this process, because no other process learns of it."""
         super().settle(reserved, used)
         claim = self._claim
         if claim is not None and claim.counts_alone:
@@ -167,7 +167,7 @@ class SharedSpending(SpendingCounter):
         self._drop_claim()
 
     def fetchable(self, units: int | None, now: float) -> bool:
-        """Return whether to request more. Do not request it right after a request for as many units was refused, unless
+        """Return whether to request more units. It is false right after a request for as many units was refused, unless
         others may return units."""
         claim = self._claim or self._new_claim()
         if units is None or claim.counts_alone or self._keeper.alone or self._in_doubt(now):
@@ -195,7 +195,7 @@ class SharedSpending(SpendingCounter):
         claim.waiting = max(0, claim.waiting - self._need(units))
 
     def next_request(self, now: float) -> SpendingRequest | None:
-        """Return the report of units that no ledger holds, with the claim on the remaining ones."""
+        """Return the report of the units that no ledger holds, together with the claim on the remaining units."""
         if self._start != self.clock.start:
             self._begin()
         claim = self._claim or self._new_claim()
@@ -268,11 +268,11 @@ class SharedSpending(SpendingCounter):
         """Ignore a failed exchange: earlier claims stay."""
 
     def needs_renewal(self, now: float) -> bool:
-        """Return whether it is in use."""
+        """Return whether the claim is in use, and must therefore be reported again."""
         return self.own > 0 or now < self.touched + STATEMENT_HOLDS
 
     def may_need_renewal(self) -> bool:
-        """Return that it needs no later renewal before it is used again."""
+        """Return that the claim needs no later renewal before it is used again."""
         return False
 
     def forget_if_idle(self, now: float) -> bool:
@@ -305,7 +305,8 @@ class SharedSpending(SpendingCounter):
         return claim
 
     def _need(self, units: int | None) -> int:
-        """Return the units that a request takes of a claim. One beyond the whole limit takes all of it."""
+        """Return the units that a request takes of a claim. A request for more units than the whole limit takes the
+        whole limit."""
         most = self.rules.most
         return int(most) if units and units > most else units or 0
 
@@ -327,7 +328,7 @@ class SharedSpending(SpendingCounter):
             self.room = held + (int(left * idle_share(every)) if keeper.guessed else left // every)
 
     def _drop_claim(self) -> None:
-        """Hold no claim."""
+        """Give up the claim."""
         self.room = math.inf if math.isinf(self.rules.most) else 0
         if (claim := self._claim) is not None:
             claim.counts_alone = claim.part_taken = False

@@ -4,9 +4,10 @@ Spending is the units that all processes have settled, and the units that reques
 are one total, `settled`. It grows with each request that this process settles, and it has two lower bounds. The first
 is the ledger's sum, plus the units that this process settled after it. The second is the last exchange with the other
 processes, plus the units that this process settled after it. Both count the same units, so the total follows the higher
-bound and never adds the two. Neither bound is above the true total, in any order of ledger, journal and exchange. So a
-step that the total reaches was really reached. Both bounds are computed anew each second together with an upper bound,
-to which the total falls back. So an error of one of them is corrected.
+bound and never adds the two. Neither bound is above the true total, in any order of ledger, journal and exchange.
+Therefore a step that the total reaches was really reached. Each second both lower bounds are computed again, together
+with an upper bound. If the total is above the upper bound, it is reduced to it, so an error of a lower bound is
+corrected.
 """
 
 import math
@@ -21,10 +22,10 @@ from proxy.limits.limit import INDEX, Quota, ScopeBudget, Unit
 from proxy.limits.limit_views import Exceeded, HeaderLimit, LimitKind, LimitView, spending_view
 
 STATEMENT_HOLDS: Final = 10.0
-"""Seconds for which the statement of the other processes holds."""
+"""Seconds for which the statement of the other processes is valid."""
 
 MAX_MARKS: Final = 64
-"""The most marks for which settled units are counted apart until the ledger holds them."""
+"""The most marks for which settled units are counted separately until the ledger holds them."""
 
 MAX_NOTES: Final = 1024
 """The most reached steps that wait to be read. The oldest are dropped."""
@@ -140,8 +141,8 @@ class SpendingCounter:
         return self.settled - self._beyond_own
 
     def lacks(self, units: int | None, now: float, wall: float) -> bool:
-        """Return whether these units are too many now. More units than the limit pass if nothing is spent. `None` is an
-        unknown cost."""
+        """Return whether these units are too many now. A request for more units than the limit passes if nothing is
+        spent. `None` is an unknown cost."""
         if wall >= self.ends or now > self.others_until:
             self._update_period(now, wall)
         rules = self.rules
@@ -167,7 +168,7 @@ class SpendingCounter:
         if used:
             self.spent += used
             self.settled += used
-            if self._notes.mark == self._mark:  # Mostly there is one mark at a time.
+            if self._notes.mark == self._mark:  # Usually there is one mark at a time.
                 self._newest += used
             else:
                 self._begin_mark(used)
@@ -186,9 +187,9 @@ class SpendingCounter:
 
     def unchanged(self, start: int, mark: int, touched: int = 0) -> bool:
         """Note that the ledger's sum of the period that begins at `start` is unchanged. It includes all units settled
-        up to `mark`, and may include some up to `touched`. The marks may have moved: the sum may have included more at
-        its reading than was known then. Return whether this process may have settled units that the ledger does not
-        hold."""
+        up to `mark`, and may include some up to `touched`. The marks may have moved, because the sum may have included
+        more units when it was read than was known then. Return whether this process may have settled units that the
+        ledger does not hold."""
         if start != self._start:
             return start < self._start  # A period that is over counts nothing.
         self._drop_loaded(mark, touched)
@@ -217,7 +218,7 @@ class SpendingCounter:
         self.rules = rules
         self.clock = clock
         if clock.start != self._start:
-            self._others = NO_STATEMENT  # Its units may not belong to this period.
+            self._others = NO_STATEMENT  # The statement's units may not belong to this period.
         self._start, self.ends = clock.start, clock.end
         before, self.reached = self.reached, ()
         self._reach(silent=before)
