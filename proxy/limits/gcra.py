@@ -61,7 +61,7 @@ def part_of(rate: Rate, share: float) -> GcraRule:
     ahead = burst * interval
     most = (
         MAX_DEBT_BURSTS * rate.burst
-    )  # By the whole rate: units taken together may be settled alone, and the reverse.
+    )  # The whole rate's value: units taken together may be settled alone, and the reverse.
     full = (int(burst), rate.amount, 0.0)
     return GcraRule(
         rate, burst, interval, ahead + ROUNDING_SLACK, ahead + most * interval, most, full, INDEX[rate.unit]

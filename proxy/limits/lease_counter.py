@@ -188,7 +188,7 @@ def _grant_rate(counted: CountedKey, process: str, request: RateRequest, now: fl
         back = (request.total - own.total) * unit
     elif request.epoch not in (0, counted.epoch):
         paid = max(paid, now + request.owed * unit)
-        if counted.epoch:  # The key is newer and has not set the process's part aside.
+        if counted.epoch:  # This newer key has not set the process's part aside.
             back -= min(request.paid * unit, request.share * max(0.0, min(now - counted.epoch, burst_time)))
     if own is not None and 0 <= now - own.at <= REPORT_HOLDS:
         back += own.alone(now, unit) - min(request.paid * unit, own.part * (now - own.at))

@@ -13,7 +13,7 @@ from config.problem import Path as Place
 from config.problem import Problem
 
 HANDSHAKE_WAIT: Final = 10.0
-"""The most seconds of a handshake, the same as for the head of a request."""
+"""The most seconds of a handshake, the same limit as for the head of a request."""
 
 FAREWELL_WAIT: Final = 2.0
 """The most seconds of closing a connection."""
@@ -131,7 +131,8 @@ def _context() -> ssl.SSLContext:
 
 
 class _EncryptedKeyError(Exception):
-    """The error that OpenSSL requires a passphrase. It would otherwise prompt at the terminal."""
+    """The key is encrypted, so OpenSSL requires a passphrase. Without this error it would prompt for it at the
+    terminal."""
 
 
 def _refuse_passphrase() -> bytes:

@@ -1,5 +1,5 @@
-"""Guards as a request hook. Requests pass them. So do the responses to requests for text, if the team has response
-guards.
+"""Guards as a request hook. Requests pass through the guards. The responses to requests for text pass through them too,
+if the team has response guards.
 
 A response cache passes responses through guards itself, so that it stores no refused response.
 """

@@ -18,7 +18,7 @@ from proxy.request_record import RequestRecord
 from proxy.upstream.transport import fail
 
 MAX_WITHHELD: Final = 64 * 1024
-"""The maximum characters of a text that one guard may hold back."""
+"""The maximum number of characters of a text that one guard may hold back."""
 
 MAX_ADDED: Final = 1024 * 1024
 """The maximum characters by which a guard's output may be longer than its input."""
@@ -325,7 +325,7 @@ class ShownText:
 
 
 class Unguarded:
-    """Passes a text unchanged, instead of a guard that failed open."""
+    """Passes a text unchanged. It replaces a guard that has failed open."""
 
     def feed(self, text: str) -> str:
         return text
@@ -343,7 +343,8 @@ def _has_more(chunk: Chunk) -> bool:
 
 
 def _split_reasoning(chunk: Chunk) -> tuple[Chunk, ...]:
-    """Return a chunk as two: one of reasoning only and one of the rest. Return it as one if it does not have both."""
+    """Split a chunk into one that has only its reasoning and one that has the rest. Return the chunk alone if it does
+    not have both."""
     if chunk.extras is None and not (_has_more(chunk) and chunk.reasoning):
         return (chunk,)
     extras = chunk.extras or NO_EXTRAS

@@ -1,5 +1,5 @@
-"""A stream that passes through guards. It passes while it arrives if every guard supports streams. Otherwise it is
-held back until it has ended.
+"""A stream that passes through guards. If every guard supports streams, the stream passes while it arrives. Otherwise
+it is held back until it has ended.
 
 The client gets no log probabilities in either case, because they contain tokens that a guard may have rewritten. No
 event is sent in the vendor's own form: every event is built from its meaning.

@@ -121,7 +121,7 @@ class PluginThreads:
             thread_call.deadline.cancel()
         if thread_call.hangs:
             self._hung -= 1
-            self._jobs.put(None)  # one thread too many
+            self._jobs.put(None)  # this thread is one too many, because another one has replaced it
         else:
             self._free.release()
         if not ended.done():
