@@ -150,7 +150,7 @@ def _unknown_indentation(fault: _SyntaxError, indent: int) -> str:
             least = _indent(line)
             line_of_indent[least] = number
     indents = ", ".join(f"line {number} has {each}" for each, number in list(line_of_indent.items())[:3])
-    return f"this line is indented by {_spaces(indent)}, which equals no line above it: {indents}"
+    return f"this line is indented by {_spaces(indent)}, which matches no line above it: {indents}"
 
 
 def _indent(line: str) -> int:
