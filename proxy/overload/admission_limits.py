@@ -74,7 +74,7 @@ class Memory(Protocol):
 
 @dataclass(slots=True, eq=False)
 class FairCounts:
-    """The amounts of a limited resource that each owner holds."""
+    """The amount of a limited resource that each owner holds."""
 
     _limit: int
     total: int = 0

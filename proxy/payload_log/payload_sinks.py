@@ -16,8 +16,8 @@ SCOPE: Final = "dragoman"
 
 _TROUBLES: Final = {UNREACHED: -2, TOO_SLOW: -3}
 _STATUS: Final = -1000
-"""The number for a collector's status, in place of the number of an operating system's error: the status is subtracted
-from it."""
+"""A collector's HTTP status is reported as this number minus the status, instead of the number of an operating system's
+error."""
 
 
 class WriterRules(NamedTuple):

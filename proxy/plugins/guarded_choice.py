@@ -64,10 +64,10 @@ def plain(chunk: Chunk) -> Chunk:
 async def passed_on(
     chain: GuardChain, record: RequestRecord, chunks: Sequence[Chunk], index: int, before: Sequence[Chunk] = ()
 ) -> Sequence[Chunk]:
-    """Return chunks of one choice as its guards leave them. They are the same chunks if no guard changed anything.
-    They are checked together with the reasoning `before` them, which clients have already received and join with the
-    new reasoning. If a guard changes that earlier reasoning, no chunk is returned, because the rest might complete a
-    text that the guard removed."""
+    """Return chunks of one choice with the changes that its guards make. They are the same chunks if no guard changed
+    anything. The chunks are checked together with the reasoning `before` them, which clients have already received and
+    join with the new reasoning. If a guard changes that earlier reasoning, no chunk is returned, because the rest might
+    complete a text that the guard removed."""
     try:
         choice = choice_of([*before, *chunks], index)
     except ValueError as error:

@@ -228,7 +228,7 @@ def _params(params: Params, walk: _Walk) -> Params:
 
 
 def _losses(losses: TranslationLosses | None, walk: _Walk) -> TranslationLosses | None:
-    """Return the losses of a translation. The texts of the parameters that may be sent in place of other parameters are
+    """Return the losses of a translation. The texts of the parameters that may be sent instead of other parameters are
     changed."""
     if losses is None or not losses.instead:
         return losses

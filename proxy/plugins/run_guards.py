@@ -45,8 +45,8 @@ class Passed:
 
 
 async def passed(guards: Sequence[RunningGuard], texts: Texts, ask: TextCheck, *, heavy: bool) -> Passed:
-    """Return the texts as the guards leave them. Raises PluginError if a guard refuses, or if it fails and does not
-    fail open."""
+    """Return the texts with the changes that the guards make. Raises PluginError if a guard refuses, or if it fails and
+    does not fail open."""
     names: list[str] = []
     for guard in guards:
         try:

@@ -46,7 +46,7 @@ class Drainable(Protocol):
 
 
 async def drain(app: Drainable, grace: float, limit: float) -> None:
-    """Become not ready and send `Connection: close` with every response. After `grace` seconds accept no more
+    """Become not ready and send `Connection: close` with every response. After `grace` seconds accept no further
     connections, and wait until nothing is in flight.
 
     After `limit` seconds the remaining requests get an error, streams in-band. Another SETTLE seconds let clients on

@@ -100,7 +100,7 @@ class Relay:
         """Write every frame except `held` and the renderer's end, which the caller writes. Return if the stream has
         ended well. Raises UpstreamError if the stream broke, after everything before the break has been written. Raises
         ConnectionError if the client is gone. In each case the record has a usage, which is estimated from the
-        generated text if the vendor reported none.
+        generated text if the vendor reported no usage.
         """
         stream, record, deadlines = self.stream, self.record, self.deadlines
         try:

@@ -1,4 +1,4 @@
-"""One request that is answered from the cache, or that calls a deployment and has its response cached.
+"""One request that gets its response from the cache, or that calls a deployment and has the response cached.
 
 A hit calls no deployment: it costs nothing, uses no tokens of limits and budgets, and does not affect health. It counts
 as a request of its team, which has been admitted before. Responses of this cache are read-only.
