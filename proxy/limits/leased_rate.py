@@ -157,8 +157,9 @@ class LeasedRate:
             self._keeper.wake(self)
 
     def fetchable(self, units: int, now: float) -> bool:
-        """Return whether to wait for more units. It is false right after a reply reported fewer units left for all
-        processes, during a shortage in which no units are leased ahead, and if this process's own part is used up."""
+        """Return whether to wait for more units. It is false right after a reply reported that fewer units are left for
+        all processes, during a shortage in which no units are leased ahead, and if this process's own part is used
+        up."""
         held = self._held or self._begin()
         if held.counts_alone or (held.local is not None and held.local.left(now) < 1):
             return False

@@ -150,7 +150,7 @@ def unpack_turn(data: bytes) -> TurnThinking | None:
 def missing_turns(messages: Sequence[JsonObject]) -> list[MissingTurn]:
     """Return the messages that call tools and hold no reasoning, or only its text: the latest MOST_TURNS, latest first.
 
-    If a client sends any signature, or parts of type `thinking`, nothing is added to its messages.
+    If a message already has a signature, or parts of type `thinking`, nothing is added to it.
     """
     found: list[MissingTurn] = []
     for position in range(len(messages) - 1, -1, -1):
