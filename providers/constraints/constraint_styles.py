@@ -66,8 +66,7 @@ BY_GRAMMAR = emulated("a grammar")
 LOOSELY = emulated("the vendor reads the schema, and the response is checked")
 BY_PROMPT = emulated("the prompt asks for it, and the response is checked")
 IN_PROMPT_ONLY = ConstraintFields({}, emulated=True, unenforced=True, in_prompt=True)
-"""The fields for a constraint that the vendor cannot express. The prompt describes the constraint, and the response is
-checked."""
+"""For a constraint that the vendor cannot express: the prompt describes it, and the response is checked."""
 
 
 # Conversions of a constraint ----------------------------------------------------------------------------------------
@@ -242,8 +241,7 @@ class ConstraintStyle:
 
 
 PROMPT_ONLY_STYLE = ConstraintStyle(BY_PROMPT_ALONE, SCHEMA_ONLY, BY_PROMPT_ALONE, SCHEMA_ONLY, object_in_text=True)
-"""The style of models that enforce no constraint, but follow instructions well enough that the prompt can describe
-it."""
+"""The style of models that enforce no constraint, but follow a prompt that describes it well enough."""
 
 _ANY_OBJECT: JsonObject = {"type": "object"}
 
@@ -301,8 +299,7 @@ def _schema_fields(style: ConstraintStyle, schema: JsonObject) -> ConstraintFiel
 
 
 def _wrapped_fields(style: ConstraintStyle, schema: JsonObject) -> ConstraintFields | None:
-    """Return the fields for a schema of values that are no objects, or of alternatives; `None` if the vendor has no
-    form for the schema."""
+    """Return the fields for a schema of non-objects or alternatives; `None` if the vendor has no form for it."""
     wrapped = wrapped_schema(schema)
     fitted = None if wrapped is None else _fitted(style, wrapped)
     if fitted is None or fitted.schema is None:

@@ -140,8 +140,8 @@ def _meta(result: JsonObject) -> JsonObject:
 
 
 def _finish_chunk(sent: UpstreamRequest, meta: JsonObject) -> Chunk | None:
-    """Return a chunk with the finish reason of a choice, which may be a reason that the gateway does not know. Return
-    `None` before the choice has ended. Raises UpstreamError if the choice was aborted."""
+    """Return a chunk with the finish reason of a choice, which may be unknown to the gateway; `None` before the end.
+    Raises UpstreamError if the choice was aborted."""
     reason = meta.get("finish_reason")
     if not isinstance(reason, dict):
         return None
@@ -203,8 +203,7 @@ class _SglangChoice:
     ended: bool = False
 
     def echoed(self, call: _SglangCall, meta: JsonObject) -> list[Chunk]:
-        """Return the prompt with its log probabilities if the client requested an echo; nothing after the first
-        call."""
+        """Return the prompt with its log probabilities if an echo is requested; nothing after the first call."""
         if not call.echo or self.offsets is not None:
             return []
         self.offsets = Offsets()
@@ -242,8 +241,7 @@ class _SglangChoice:
         self.known, self.waiting = [text], [text[self.passed :]]
 
     def take_complete(self) -> str:
-        """Mark the waiting text as passed on and return it, without a character at its end whose bytes are
-        incomplete."""
+        """Mark the waiting text as passed on and return it, without an incomplete character at its end."""
         last = self.waiting[-1]
         chunk_text = last.rstrip(_INCOMPLETE_CHARACTER) if last.endswith(_INCOMPLETE_CHARACTER) else last
         if not chunk_text:
@@ -295,8 +293,7 @@ class SglangReader:
         # The choice of the last event, if that event had the choice's complete text so far.
         self._whole: _SglangChoice | None = None
         self._ended = 0
-        # The finish reasons are held back until `[DONE]`: a stream that breaks off before `[DONE]` must not look
-        # finished.
+        # Held back until `[DONE]`, because a stream that breaks off earlier must not look finished.
         self._last: list[StreamEvent] = []
 
     def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
@@ -382,8 +379,7 @@ def _list_in(meta: JsonObject, name: str) -> list[JsonValue]:
 
 
 def _entry(raw: JsonValue) -> tuple[str, float | None]:
-    """Return the text and the log probability of an entry, which is a list of three values. The first token of a prompt
-    has no log probability."""
+    """Return the text and log probability of an entry. The first token of a prompt has no log probability."""
     match raw:
         case [number, _, text, *_]:
             return text if isinstance(text, str) else "", None if number is None else logprob(number)
