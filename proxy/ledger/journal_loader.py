@@ -26,12 +26,12 @@ from proxy.ledger.ledger_settings import LedgerState
 from proxy.ledger.ledger_store import LedgerStore
 
 READ_BYTES: Final = 64 * 1024
-"""The bytes that are read and stored in one transaction: about 280 rows. Larger blocks take as much CPU for each row
-(measured up to 256 KiB) and 2 MB more memory."""
+"""The number of bytes that are read and stored in one transaction: about 280 rows. Larger blocks take as much CPU for
+each row (measured up to 256 KiB) and 2 MB more memory."""
 
 LINES_AT_ONCE: Final = 32
-"""The lines that are read before the processor is yielded to waiting processes: 0.1 ms. Linux (6.6 and later, by
-default) lets a process run for 3 ms before it wakes another one on the same core, even if the first has a low
+"""The number of lines that are read, in 0.1 ms, before the processor is yielded to waiting processes. Linux (6.6 and
+later, by default) lets a process run for 3 ms before it wakes another one on the same core, even if the first has a low
 priority."""
 
 UNREADABLE_BYTES: Final = 16 << 20
@@ -129,7 +129,7 @@ class JournalLoader:
             offset = self._offsets.get(file.path, 0)
             data = os.pread(descriptor, READ_BYTES, offset)
             end = data.rfind(b"\n") + 1
-            if not end and len(data) == READ_BYTES:  # No valid line is so long.
+            if not end and len(data) == READ_BYTES:  # No valid line has this length.
                 end = READ_BYTES
             if not end:
                 break

@@ -69,7 +69,8 @@ class LedgerState:
       all journals.
     - While the journal cannot be written, `unwritten` rows are only in memory. `oldest` is the unix time of the oldest
       one.
-    - `loading` is whether this process loads. `trouble` is why writing or loading fails now, `None` if it works.
+    - `loading` is whether this process loads. `trouble` is the reason why writing or loading fails now, `None` if both
+      work.
     """
 
     written: int = 0
@@ -93,8 +94,9 @@ class LedgerState:
         return self.behind if self.oldest is None else max(self.behind, wall - self.oldest)
 
     def follow(self, report: "LedgerState", before: "LedgerState") -> None:
-        """Add the report of a loader in another process. `before` is its previous report. Its counts begin with its
-        process. `trouble` of this process's journal stays until the loader reports another one."""
+        """Add the report of a loader in another process. `before` is its previous report. The loader's counts begin
+        when its process starts. The `trouble` of this process's journal stays until the loader reports another
+        trouble."""
         self.loaded += report.loaded - before.loaded
         self.repeated += report.repeated - before.repeated
         self.expired += report.expired - before.expired

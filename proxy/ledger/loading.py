@@ -29,7 +29,7 @@ wait."""
 TIDY_EVERY: Final = 3600.0
 
 STOP_TIMEOUT: Final = 10.0
-"""Seconds for which `stop` waits. Rows that are not loaded then remain for the next start."""
+"""The most seconds for which `stop` waits. Rows that are not loaded by then are loaded after the next start."""
 
 LOG_PAUSE: Final = 60.0
 """Seconds between two log lines about consecutive failures."""
@@ -38,7 +38,7 @@ LONGEST_PAUSE: Final = 0.25
 
 
 class LedgerLoading:
-    """A loader that runs from `start` to `stop`, unless another process of the folder loads."""
+    """A loader that runs from `start` to `stop`, unless another process already loads the journals of the folder."""
 
     def __init__(
         self,
@@ -161,8 +161,8 @@ class LedgerLoading:
             self.state.load_errors += 1
 
     def _pause(self, took: float) -> None:
-        """Pause for as long as a block took, so that others get as much time. While stopping do not pause, and end at
-        the deadline."""
+        """Pause for as long as a block took, so that other processes get as much time. While the loader stops, do not
+        pause, and end at the deadline."""
         if self._deadline is None:
             self._ending.wait(min(took, LONGEST_PAUSE))
         elif time.monotonic() >= self._deadline:

@@ -1,4 +1,4 @@
-"""The use of each scope since its calendar periods began, updated each second by the changes.
+"""The use of each scope since its calendar periods began, updated each second by the changes in the database.
 
 Reading a whole month takes 0.1 s with thousands of teams, while the changes of a second are a few rows. So everything
 is read only if a period begins, or if a slot older than RECENT_SLOTS changes, for example because a journal was loaded
@@ -35,7 +35,7 @@ class TotalsUpdate(Generic[P]):
 
 @dataclass(slots=True, eq=False)
 class SpentTotals(Generic[P]):
-    """The totals of one process. Calls block and raise LedgerError. The next call continues after an error."""
+    """The totals of one process. Calls block and raise LedgerError. After an error, the next call continues."""
 
     _starts: dict[P, int] = field(default_factory=dict)
     _totals: dict[P, dict[str, Amounts]] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class SpentTotals(Generic[P]):
                 totals[each.scope] = changed[period][each.scope] = (total[0], total[1], total[2])
 
     def _forget(self, now: int) -> None:
-        """Drop all but the recent slots. `_read_all` reads the others again."""
+        """Drop all slots except the recent ones. `_read_all` reads the others again."""
         recent = recent_slot(now)
         if recent - self._first >= RECENT_SLOTS:
             self._slots = {key: amounts for key, amounts in self._slots.items() if key[1] >= recent}

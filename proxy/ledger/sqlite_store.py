@@ -4,8 +4,8 @@ Statements of many rows handle at most BATCH_ROWS of them, so that readers never
 beside the database, so a second gateway with the same file waits instead of competing.
 
 Source: SQLite 3.40's documentation (sqlite.org/pragma.html, wal.html), November 2026. `auto_vacuum` must be set before
-the first table is created. WAL works only on local file systems. With NORMAL a power loss may lose the last commits,
-but never the consistency of the database.
+the first table is created. WAL works only on local file systems. With `synchronous = NORMAL` a power loss may lose the
+last commits, but the database stays consistent.
 """
 
 import os
@@ -34,10 +34,10 @@ from proxy.ledger.usage_query import SqlDialect, UsageQuery, usage_sql
 BATCH_ROWS: Final = 500
 
 ROWS_PER_WRITE: Final = 32
-"""The rows that are written before the processor is yielded to waiting processes: 0.2 ms, as with `LINES_AT_ONCE`."""
+"""The rows that are written, in 0.2 ms, before waiting processes get the processor, as with `LINES_AT_ONCE`."""
 
 BUSY_TIMEOUT: Final = 5.0
-"""Seconds for which a statement waits for another one of the file."""
+"""The most seconds for which a statement waits for another statement on the file."""
 
 MAX_DROPPED: Final = 50_000
 """The most rows that one call of `tidy` drops. The next call continues."""
@@ -315,7 +315,7 @@ class SqliteReader:
 
     @contextmanager
     def _one_state(self) -> Iterator[int]:
-        """Read one snapshot of the file in the block. Yield the number of its last batch."""
+        """Let the block read one snapshot of the file. Yield the number of its last batch."""
         with _named(self._file), _transaction(self._connection, "BEGIN"):
             (batch,) = self._connection.execute("SELECT batch FROM meta").fetchone()
             yield batch
@@ -389,7 +389,7 @@ def _transaction(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE")
 
 @contextmanager
 def _named(file: Path) -> Iterator[None]:
-    """Raise the errors of the file as LedgerError."""
+    """Raise SQLite's errors as LedgerError."""
     try:
         yield
     except (sqlite3.Error, OverflowError) as error:

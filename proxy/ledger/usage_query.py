@@ -1,8 +1,8 @@
 """The query of a report, and its SQL.
 
 The usage of all teams is read from the sums by day. The usage of one team, and dimensions that only rows have, are read
-from the rows. Both count whole days of the configured time zone if the time is given in days. This module does no I/O,
-and the time is an argument.
+from the rows. Both readings count whole days of the configured time zone if the time is given in days. This module does
+no I/O, and the time is an argument.
 """
 
 import re
@@ -14,7 +14,8 @@ from typing import Final
 from proxy.ledger.rollups import UNPRICED, Days
 
 DIMENSIONS: Final = ("team", "key", "model", "asked", "user", "tag", "day", "deployment")
-"""`model` is the name in the configuration, such as `openai/*`. `asked` is the name that the client sent."""
+"""The dimensions of a report. `model` is the name in the configuration, such as `openai/*`. `asked` is the name that
+the client sent."""
 
 DEFAULT_BY: Final = ("team", "model")
 

@@ -23,8 +23,8 @@ LONGEST_SHARE_TIME, it counts as FIRST_SHARE_TIME."""
 REPORT_HOLDS: Final = GONE_SECONDS * SECOND
 RATE_REPORT_HOLDS: Final = 60 * SECOND
 """REPORT_HOLDS is how long after its last report the slots and the spending of a process count, and the units of a rate
-that it may have taken while it counted alone. RATE_REPORT_HOLDS is how long the units of a rate that it gave back are
-remembered. A report itself says how long its demand counts."""
+that it may have taken while it counted alone. RATE_REPORT_HOLDS is how long the units of a rate that a process gave
+back are remembered. Each report contains the time for which its demand counts."""
 
 LEDGER_READ_WITHIN: Final = 3 * SECOND
 """The time within which a live process reads the rows that the ledger has loaded, and reports that it has read them."""
@@ -35,8 +35,8 @@ KEY_HOLDS: Final = 20 * SECOND
 key of slots or spending is stored after the last exchange."""
 
 DIVIDED_BY_DEMAND: Final = 1 - EQUAL_PART_ALONE
-"""The part of a limit that is divided by demand for processes that count alone. A part that is reported to one process
-is not reported to another, so all parts together are at most the limit."""
+"""The part of a limit that is divided in proportion to demand among processes that count alone. A part that is reported
+to one process is not reported to another, so all parts together are at most the limit."""
 
 SCARCE_SECONDS: Final = 0.05
 """If the units that are left cover less than this many seconds of the demand of all processes, each process gets only
@@ -122,7 +122,7 @@ class LeaseCounter:
         return [self._grant(process, request, now) for request in requests]
 
     def forget(self, process: str) -> None:
-        """Drop the demand, the slots and the spending of a process that has ended. Granted units of a rate stay
+        """Remove the demand, the slots and the spending of a process that has ended. Granted units of a rate stay
         granted."""
         for counted in self._keys.values():
             report = counted.amounts.pop(process, None)
@@ -191,7 +191,7 @@ def _grant_rate(counted: CountedKey, process: str, request: RateRequest, now: fl
         back = (request.total - own.total) * unit
     elif request.epoch not in (0, counted.epoch):
         paid = max(paid, now + request.owed * unit)
-        if counted.epoch:  # The key is newer and has not set the process's part aside.
+        if counted.epoch:  # This newer key has not set the process's part aside.
             back -= min(request.paid * unit, request.share * max(0.0, min(now - counted.epoch, burst_time)))
     if own is not None and 0 <= now - own.at <= REPORT_HOLDS:
         back += own.alone(now, unit) - min(request.paid * unit, own.part * (now - own.at))

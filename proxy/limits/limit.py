@@ -194,8 +194,8 @@ _DIGEST: Final = re.compile(r"[0-9a-f]{32}")
 
 
 def end_user(name: str | None) -> str | None:
-    """Return the name of an end user as the ledger stores it, `None` if there is no name. Clients may send any text of
-    any length."""
+    """Return the name of an end user in the form in which the ledger stores it, `None` if there is no name. Clients may
+    send any text of any length."""
     if not name:
         return None
     if len(name) <= USER_BYTES // 4 or len(_written(name)) <= USER_BYTES:
@@ -212,7 +212,7 @@ def user_digest(name: str) -> str:
 
 
 def _written(name: str) -> bytes:
-    """Return a name as the ledger stores it, of any length."""
+    """Return a name of any length in the form in which the ledger stores it."""
     return name.replace("\0", "\ufffd").encode(errors="replace")
 
 

@@ -46,8 +46,8 @@ NOTHING_RESERVED: Final = Reservation(NO_METERS, 0, None)
 class LimitRegistry:
     """All limits of a process. `clock` is the event loop's time, `wall` the seconds since 1970. `leases` is `None` if
     this process counts by itself. `shares` is the division of limits before a restart. `maker` makes the meters, and
-    `user` finds the state of an end user. `unread` returns whether a counter's user has sums that were not read from
-    the ledger yet."""
+    `user` finds the state of an end user. `unread` returns whether the end user of a counter has sums that were not
+    read from the ledger yet."""
 
     def __init__(
         self,
@@ -144,8 +144,8 @@ class LimitRegistry:
     async def admit_within(
         self, scopes: Sequence[str], tokens: int, cost: int | None, patience: float
     ) -> Reservation | Exceeded:
-        """Do as `admit_waiting`, and wait up to `patience` seconds for a limit that is used up, in order of arrival. A
-        request that cannot pass in that time is refused at once."""
+        """Do as `admit_waiting`, and also wait up to `patience` seconds for a limit that is used up. Requests pass in
+        order of arrival. A request that cannot pass in that time is refused at once."""
         outcome = await self.admit_waiting(scopes, tokens, cost)
         if isinstance(outcome, Reservation) or outcome.hopeless(patience):
             return outcome
@@ -162,7 +162,7 @@ class LimitRegistry:
     def try_target(
         self, scopes: Sequence[str], tokens: int, cost: int | None, now: float, wall: float
     ) -> Reservation | Exceeded | None:
-        """Take from the limits of a deployment, or return the one that lacks units, so that another deployment is
+        """Take from the limits of a deployment, or return the limit that lacks units, so that another deployment is
         tried. Return `None` if units have to be fetched: `target_waiting` waits for them."""
         return self._take(scopes, (1, tokens, cost, 1), now, wall)
 
@@ -180,7 +180,7 @@ class LimitRegistry:
         return None if state is None else state.route(now, wall)
 
     def periods(self, wall: float) -> Mapping[Period, tuple[int, int]]:
-        """Return the current calendar periods, for which the ledger adds up."""
+        """Return the current calendar periods, for which the ledger sums up the use."""
         for clock in self.maker.clocks.values():
             clock.move(wall)
         return {period: (clock.start, clock.end) for period, clock in self.maker.clocks.items()}
@@ -202,8 +202,8 @@ class LimitRegistry:
     def load_some(
         self, period: Period, start: int, sums: Mapping[str, tuple[int, int, int]], mark: int, touched: int = 0
     ) -> None:
-        """Load the ledger's sums of a period by scope: requests, tokens, billionths of a USD. They include all units
-        settled by this process up to `mark`, and may include some settled up to `touched`."""
+        """Load the ledger's sums of a period by scope: requests, tokens, billionths of a USD. The sums include all
+        units settled by this process up to `mark`, and may include some units settled up to `touched`."""
         for scope, amounts in sums.items():
             state = self._scopes.get(scope) or self.user(scope)
             if state is None or not (state.limits.quotas or state.budgets):
@@ -220,8 +220,8 @@ class LimitRegistry:
                 yield from meter.views(scope, now, wall)
 
     def shares(self) -> Mapping[str, tuple[float, int]]:
-        """Return the division of rates and slots and the number of processes, to be used after a restart. The division
-        from before this start stays until the first reply. Safe to call from any thread."""
+        """Return the division of rates and slots and the number of processes, to be used after a restart. Until the
+        first reply, this is the division that was used before this start. Safe to call from any thread."""
         leases = self._leases
         if leases is None:
             return {}
@@ -254,7 +254,7 @@ class LimitRegistry:
         return state
 
     def meters(self, scopes: Sequence[str], now: float) -> Meters:
-        """Return the meters of all these scopes. Joined meters are cached until the next configuration."""
+        """Return the joined meters of all these scopes. They are cached until the next configuration."""
         if (known := self._joined.get(named := tuple(scopes))) is not None:
             return known
         every = [meters for scope in scopes if (meters := self._of_scope(scope, now)) is not NO_METERS]
@@ -354,8 +354,8 @@ class LimitRegistry:
                     leases.wake(meter)
 
     def _retry_waiting(self) -> None:
-        """Try the waiting requests again, in order of arrival. One is refused if a reply reports too few units for it,
-        or after LONGEST_FETCH seconds."""
+        """Try the waiting requests again, in order of arrival. A request is refused if a reply reports too few units
+        for it, or after LONGEST_FETCH seconds."""
         if not self._waiting:
             return
         now, wall = self._clock(), self._wall()

@@ -62,8 +62,8 @@ class Exceeded:
 
     @property
     def passing(self) -> bool:
-        """Whether the same request may pass before the calendar period ends. It may when requests in flight have ended,
-        when other processes have returned unused units, or when this process counts with the others again."""
+        """Whether the same request may pass before the calendar period ends. It may pass when requests in flight have
+        ended, when other processes have returned unused units, or when this process counts with the others again."""
         fits = self.used - self._returning + min(self.requested, self.limit) <= self.limit
         return self.unspent and (fits or self.alone is not None)
 

@@ -147,8 +147,8 @@ _CONCURRENT: Final = "concurrent"
 
 
 def _kind(meter: Meter) -> tuple[Unit, Period] | str:
-    """Return the unit and period that a meter counts, or `_CONCURRENT` for requests in flight. A configuration has each
-    at most once for a scope."""
+    """Return the unit and the period that a meter counts, or `_CONCURRENT` for requests in flight. A configuration has
+    each of these at most once for a scope."""
     match meter:
         case LocalRate() | LeasedRate():
             return meter.rule.rate.unit, meter.rule.rate.period

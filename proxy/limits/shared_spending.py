@@ -1,10 +1,10 @@
 """Spending that several processes share. Each process takes only units that it has claimed. Time is an argument.
 
-The coordinator grants claims only on units that no ledger's sum, no process's own spending and no other claim holds. So
-all processes together exceed the limit only by units that requests use beyond their reservation. A claim follows
-demand, up to a part of the remaining units. Far from the limit it is ample, and few requests wait. Near the limit each
-request causes an exchange, and unused claims go back within a tenth of a second. A request that these could satisfy
-waits for them, RETURNS_WAIT seconds at most.
+The coordinator grants claims only on units that no ledger's sum, no process's own spending and no other claim holds.
+Therefore all processes together exceed the limit only by units that requests use beyond their reservation. The size of
+a claim follows the demand, up to a part of the remaining units. Far from the limit a claim is ample, and few requests
+wait. Near the limit each request causes an exchange, and unused claims go back within a tenth of a second. A request
+that these returned units could satisfy waits for them, for at most RETURNS_WAIT seconds.
 
 A process that counts alone may use its claim and an equal part of the unclaimed units. Only used units count against
 both: the unused rest of a reservation is available again. After a reconnect the process claims the rest of that part,
@@ -167,7 +167,7 @@ class SharedSpending(SpendingCounter):
         self._drop_claim()
 
     def fetchable(self, units: int | None, now: float) -> bool:
-        """Return whether to request more. Do not request it right after a request for as many units was refused, unless
+        """Return whether to request more units. It is false right after a request for as many units was refused, unless
         others may return units."""
         claim = self._claim or self._new_claim()
         if units is None or claim.counts_alone or self._keeper.alone or self._in_doubt(now):
@@ -195,7 +195,7 @@ class SharedSpending(SpendingCounter):
         claim.waiting = max(0, claim.waiting - self._need(units))
 
     def next_request(self, now: float) -> SpendingRequest | None:
-        """Return the report of units that no ledger holds, with the claim on the remaining ones."""
+        """Return the report of the units that no ledger holds, together with the claim on the remaining units."""
         if self._start != self.clock.start:
             self._begin()
         claim = self._claim or self._new_claim()
@@ -329,7 +329,7 @@ class SharedSpending(SpendingCounter):
             self.room = held + (int(left * idle_share(every)) if keeper.guessed else left // every)
 
     def _drop_claim(self) -> None:
-        """Hold no claim."""
+        """Give up the claim."""
         self.room = math.inf if math.isinf(self.rules.most) else 0
         if (claim := self._claim) is not None:
             claim.counts_alone = claim.part_taken = False

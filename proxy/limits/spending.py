@@ -24,7 +24,7 @@ STATEMENT_HOLDS: Final = 10.0
 """Seconds for which the statement about the spending of the other processes holds."""
 
 MAX_MARKS: Final = 64
-"""The most marks for which settled units are counted apart until the ledger holds them."""
+"""The most marks for which settled units are counted separately until the ledger holds them."""
 
 MAX_NOTES: Final = 1024
 """The most reached steps that wait to be read. The oldest are dropped."""
@@ -140,8 +140,8 @@ class SpendingCounter:
         return self.settled - self._beyond_own
 
     def lacks(self, units: int | None, now: float, wall: float) -> bool:
-        """Return whether these units are too many now. More units than the limit pass if nothing is spent. `None` is an
-        unknown cost."""
+        """Return whether these units are too many now. A request for more units than the limit passes if nothing is
+        spent. `None` is an unknown cost."""
         if wall >= self.ends or now > self.others_until:
             self._update_period(now, wall)
         rules = self.rules
@@ -167,7 +167,7 @@ class SpendingCounter:
         if used:
             self.spent += used
             self.settled += used
-            if self._notes.mark == self._mark:  # Mostly there is one mark at a time.
+            if self._notes.mark == self._mark:  # Usually there is one mark at a time.
                 self._newest += used
             else:
                 self._begin_mark(used)
@@ -186,9 +186,9 @@ class SpendingCounter:
 
     def unchanged(self, start: int, mark: int, touched: int = 0) -> bool:
         """Note that the ledger's sum of the period that begins at `start` is unchanged. It includes all units settled
-        up to `mark`, and may include some up to `touched`. The marks may have moved: the sum may have included more at
-        its reading than was known then. Return whether this process may have settled units that the ledger does not
-        hold."""
+        up to `mark`, and may include some up to `touched`. The marks may have moved, because the sum may have included
+        more units when it was read than was known then. Return whether this process may have settled units that the
+        ledger does not hold."""
         if start != self._start:
             return start < self._start  # A period that is over counts nothing.
         self._drop_loaded(mark, touched)
@@ -217,7 +217,7 @@ class SpendingCounter:
         self.rules = rules
         self.clock = clock
         if clock.start != self._start:
-            self._others = NO_STATEMENT  # Its units may not belong to this period.
+            self._others = NO_STATEMENT  # The statement's units may not belong to this period.
         self._start, self.ends = clock.start, clock.end
         before, self.reached = self.reached, ()
         self._reach(silent=before)

@@ -1,5 +1,5 @@
-"""Estimates of the tokens that a request will use, made before it is sent. They follow from its bytes and its
-`max_tokens`, corrected by the use of earlier requests of the same team and model.
+"""Estimates of the tokens that a request will use, made before it is sent. They are computed from its bytes and its
+`max_tokens`, and corrected by the use of earlier requests of the same team and model.
 
 Without the correction, requests reserve four times the tokens that they use (half of them more than 3.2 times too
 many), because few responses come near `max_tokens`.

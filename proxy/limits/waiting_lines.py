@@ -153,8 +153,8 @@ def would_overtake_earlier(
 
 
 def lacks_beside(lease: Leased, claimed: int, units: int | None, now: float, wall: float) -> bool:
-    """Return whether a limit has too few units besides the claimed ones. Units of spending that other processes may
-    return are not reserved for the first in line, because a small request may find enough of them earlier."""
+    """Return whether a limit has too few units in addition to the claimed ones. Units of spending that other processes
+    may return are not reserved for the first request in line, because they may suffice earlier for a small request."""
     if not claimed or (isinstance(lease, SharedSpending) and lease.awaits_returns(now)):
         return False
     return lease.lacks(claimed + (units or 0), now, wall)

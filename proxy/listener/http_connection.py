@@ -166,12 +166,13 @@ class PublicHandler(InlineRequests):
             return
         self._head_looks = -1
         self._messages.append((_ErrInfo(status, TimeoutError(), ""), EMPTY_PAYLOAD))
-        # There is no waiter yet if the connection's first bytes were too many.
+        # There is no waiter yet if the first bytes of the connection exceeded a limit.
         if self._waiter is not None:
             self._waiter.set_result(None)
 
     def refusal(self, path: str, error: GatewayError) -> web.Response:
-        """Return an error response that closes the connection, since its other bytes cannot be trusted."""
+        """Return an error response that closes the connection, since the following bytes of the connection cannot be
+        trusted."""
         code, body = self._envelope(path, error.facts)
         headers = {**BASE_HEADERS, "Content-Type": JSON, "x-request-id": fresh_id(), **error.facts.headers}
         response = web.Response(status=code, body=body, headers=headers)
@@ -270,8 +271,8 @@ class PublicServer(web.Server):
         return len(self._connections) - len(self._closing) - self.most_open
 
     def close_idle(self) -> None:
-        """Close the connections that have been idle longest, and at least for LEAST_IDLE. If there are too few, the
-        next search is delayed, since each search visits all connections."""
+        """Close the connections that have been idle longest, if they have been idle for at least LEAST_IDLE. If there
+        are too few, the next search is delayed, since each search visits all connections."""
         now = self._loop.time()
         if now < self._search_at:
             return

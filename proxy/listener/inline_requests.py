@@ -35,10 +35,10 @@ MAX_AHEAD: Final = 64 * 1024
 pauses."""
 
 MAX_COLLECTED: Final = 512 * 1024
-"""The most bytes of a plain request whose rest is awaited here."""
+"""The most bytes of a plain request that are collected here until its rest arrives."""
 
 COLLECT_WAIT: Final = 0.05
-"""Seconds for which the rest of a plain request is awaited here, since many clients send head and body separately.
+"""The most seconds for which the rest of a plain request is awaited here. Many clients send head and body separately.
 After that aiohttp gets the received bytes, and its rules for slow bodies apply."""
 
 
@@ -194,7 +194,7 @@ class InlineRequests(HalfClosable):
         if not data or waiter is None or waiter.done() or self._messages:
             super().data_received(data)
             return
-        self._waiter = None  # aiohttp would set it for any request
+        self._waiter = None  # aiohttp would set this for any request
         try:
             super().data_received(data)
         finally:

@@ -131,7 +131,8 @@ def _context() -> ssl.SSLContext:
 
 
 class _EncryptedKeyError(Exception):
-    """The error that OpenSSL requires a passphrase. It would otherwise prompt at the terminal."""
+    """The key is encrypted, so OpenSSL requires a passphrase. Without this error it would prompt for it at the
+    terminal."""
 
 
 def _refuse_passphrase() -> bytes:

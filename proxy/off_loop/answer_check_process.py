@@ -27,8 +27,8 @@ from providers.emulation.check_answer import AnswerCheck, CheckKind, Verifier, c
 MEBIBYTE: Final = 1 << 20
 
 STACK_BYTES: Final = 256 * MEBIBYTE
-"""Bytes of address space; untouched pages cost nothing. A validator takes about 1 KiB for each nested schema: MAX_CHAIN
-x MAX_ANSWER_DEPTH of them are 40 MiB (jsonschema-rs 0.60.3, measured in November 2026)."""
+"""The bytes of address space for the stack; untouched pages cost nothing. A validator takes about 1 KiB for each nested
+schema: MAX_CHAIN x MAX_ANSWER_DEPTH of them are 40 MiB (jsonschema-rs 0.60.3, measured in November 2026)."""
 
 KEPT_BYTES: Final = 128 * MEBIBYTE
 """Bytes of resident memory beyond which the process ends after a request, in order to free the memory."""

@@ -61,7 +61,7 @@ class LoopLag:
     def __init__(
         self, rules: LagRules, on_tick: Callable[[Lags], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        # It is not the loop's own clock, since uvloop's stands still during an iteration.
+        # This is not the loop's own clock, since the clock of uvloop stands still during an iteration.
         self.clock = clock
         self.rules = rules
         self.lags = Lags()

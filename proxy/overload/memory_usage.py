@@ -85,7 +85,8 @@ class MemoryMeter:
         self.share = 0.0
 
     def read(self) -> None:
-        """Read all groups. A group that is gone or malformed counts as a group without a limit."""
+        """Read all groups. A group that no longer exists, or whose files are malformed, counts as a group without a
+        limit."""
         shares = [0.0]
         for group in self._groups:
             try:

@@ -1,10 +1,10 @@
 """Limits how many requests start in one event loop iteration. Further requests wait in a queue, in order of arrival.
 
-Without the limit, a burst of requests makes one iteration as long as all of them together. Refusals and streams would
-wait for it: once when the requests start, and again when the vendor responds to all of them at once. A limit for each
-iteration does not prevent the second delay: while few responses arrive, many requests start, whose responses then leave
-no time for other starts, and so on in cycles of one response time. So under overload no more requests start in a second
-than the loop can complete.
+Without the limit, a burst of requests would make one iteration as long as all starts together. Refusals and streams
+would wait for that iteration: once when the requests start, and again when the vendor responds to all of them at once.
+A limit for each iteration does not prevent the second delay: while few responses arrive, many requests start, whose
+responses then leave no time for other starts, and so on in cycles of one response time. So under overload no more
+requests start in a second than the loop can complete.
 """
 
 import asyncio

@@ -10,8 +10,8 @@ from providers.json_types import JsonObject, JsonValue
 from proxy.payload_log.redact_content import Patterns, dumped, fitted, redacted, redacted_json, without_credentials
 
 SLACK: Final = 4096
-"""Characters of a stream's text that are gathered beyond the shown length, and removed if the text continues after
-them. The last characters may be a part of something that would have been redacted."""
+"""The number of characters of a stream's text that are gathered beyond the written length. They are removed if the text
+continues after them, because they may be a part of something that would have been redacted."""
 
 _HEAD: Final = struct.Struct("!III?")
 HEAD: Final = _HEAD.size
@@ -99,7 +99,8 @@ def entry_line(entry: PayloadEntry, patterns: Patterns, most: int) -> bytes:
 
 
 def _redacted_facts(facts: bytes, patterns: Patterns) -> bytes:
-    """Return the facts with redacted names. Under a wildcard entry, these names are text of the client."""
+    """Return the facts with redacted names. If a wildcard entry serves the model, these names are texts of the
+    client."""
     if not patterns:
         return facts
     values = orjson.loads(facts)

@@ -26,10 +26,11 @@ from proxy.payload_log.payload_sinks import EntrySink, Finished, WriterRules, si
 from proxy.payload_log.redact_content import Patterns
 
 CPU_SECONDS: Final = 2.0
-"""CPU seconds for the redaction of one entry."""
+"""The most CPU seconds for the redaction of one entry."""
 
 MEMORY: Final = 1 << 30
-"""Bytes of address space: Python's values of an entry of a few MiB take dozens of times as much."""
+"""The most bytes of address space. The Python values of an entry of a few MiB take dozens of times as much as the
+entry."""
 
 _SIZE: Final = struct.Struct("!I")
 

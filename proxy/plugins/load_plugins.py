@@ -34,7 +34,7 @@ _ARGUMENTS: Final = {
 """The arguments of each method."""
 
 _MAX_MESSAGE: Final = 300
-"""The maximum characters of a plugin's message."""
+"""The maximum number of characters of a plugin's message."""
 
 
 class PluginUsers:

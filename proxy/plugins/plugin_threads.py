@@ -27,7 +27,7 @@ T = TypeVar("T")
 THREADS: Final = 2
 
 MAX_HUNG: Final = 16
-"""The maximum number of hanging threads of one guard that are replaced. Each of them keeps a request's texts in
+"""The maximum number of hanging threads of one guard that are replaced. Each hanging thread keeps a request's texts in
 memory."""
 
 LOG_INTERVAL: Final = 60.0

@@ -209,7 +209,7 @@ def _judge_joined(before: JsonValue, after: JsonValue, place: str, walk: _Walk) 
 
 
 def _joined(content: JsonValue) -> str | None:
-    """Return the texts of several parts as one; `None` if there are fewer than two."""
+    """Return the texts of several parts as one text; `None` if there are fewer than two parts."""
     parts = content if isinstance(content, list) else ()
     texts = [text for part in parts if isinstance(part, dict) and isinstance(text := part.get("text"), str)]
     return "".join(texts) if len(texts) > 1 else None
@@ -222,7 +222,7 @@ def _params(params: Params, walk: _Walk) -> Params:
         if isinstance(value, Guided):
             text = changed(value.value, "", value.field, walk)
             made[name] = Guided(value.kind, cast("JsonObject | tuple[str, ...] | str", text))
-        elif name != "logit_bias":  # its keys are numbers
+        elif name != "logit_bias":  # the keys of this object are numbers
             made[name] = changed(value, name, name, walk, "identity" if isinstance(value, str) else FREE)
     return cast(Params, made)
 
@@ -287,7 +287,7 @@ def _passed_on(request: PassedRequest, walk: _Walk) -> PassedRequest:
     walk.role = "user"
     if isinstance(content, PassedForm):
         if _members(content.fields, "form", walk) != content.fields:
-            raise _unreadable("a form")  # it is sent on unchanged, from a file
+            raise _unreadable("a form")  # the field is passed on unchanged, from a file
         return request
     made = _members(content, kind, walk)
     extra = cast("JsonObject | None", _beside(request.extra_params, _EXTRA, walk))

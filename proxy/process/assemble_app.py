@@ -97,7 +97,8 @@ class ProcessOutputs:
 
 @dataclass(frozen=True, slots=True)
 class PublicGateway:
-    """A gateway that takes requests. `url` has the real port; `listener` accepts; the caller must run `services`."""
+    """A gateway that receives requests. `url` has the actual port; `listener` accepts connections; the caller must run
+    `services`."""
 
     gateway: Gateway
     dispatcher: Dispatcher
@@ -144,7 +145,7 @@ class PublicGateway:
 
 @dataclass(frozen=True, slots=True)
 class WholeGateway:
-    """A public gateway, `front`, with the operator's listener."""
+    """A public gateway, `front`, together with the operator's listener."""
 
     front: PublicGateway
     reloader: Reloader

@@ -63,7 +63,7 @@ class Reloader:
             await asyncio.sleep(WATCH_EVERY)
             now = await asyncio.to_thread(fingerprint, self._sources)
             async with self._lock:
-                sources = self._sources  # another reload may have replaced them
+                sources = self._sources  # another reload may have replaced the sources
                 if now != sources.hashes and (sources, now) != seen:
                     seen = (sources, now)
                     await self._reload()

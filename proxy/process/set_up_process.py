@@ -20,13 +20,13 @@ from proxy.routing.snapshot import Snapshot
 from proxy.telemetry.process_log import set_up
 
 COLLECT_AFTER = (100_000, 3, 2)
-"""Thresholds of the garbage collector. The first is a number of objects in addition to the objects of requests in
-flight.
+"""Thresholds of the garbage collector. The first threshold is a number of objects, in addition to the objects of
+requests in flight.
 
-A request leaves no cycle, so a collection frees nothing of the objects it visits; it takes 60 to 100 ms for 100,000
-objects that are in no cache. In 38 s with phases of three times the capacity there were 156 collections with a
-threshold of 10,000, 2.4 s in all, and 7 with 100,000, 0.46 s. A full collection comes after 1.2 million objects, as
-with (10,000, 10, 10).
+A request leaves no reference cycle, so a collection frees none of the objects that it visits. It takes 60 to 100 ms for
+100,000 objects that are in no processor cache. In 38 s with phases of three times the capacity there were 156
+collections with a threshold of 10,000, 2.4 s in all, and 7 with 100,000, 0.46 s. A full collection comes after 1.2
+million objects, as with (10,000, 10, 10).
 """
 
 REQUEST_OBJECTS = 120

@@ -83,7 +83,7 @@ def thinking_to_keep(choice: Choice, target: Target) -> TurnThinking | None:
 
 
 def thinking_of_text(signed: SignedText) -> TurnThinking:
-    """Return the reasoning to store of a turn without calls, whose text is signed."""
+    """Return the signature of a turn without calls, in the form in which reasoning is stored."""
     return TurnThinking(signed.details, signature=signed.signature)
 
 
@@ -102,7 +102,7 @@ def _key(call_id: str, name: str, marks: Iterable[str]) -> str:
 
 
 def key_of_answer(choice: Choice, marks: Iterable[str]) -> str:
-    """Return the key of a choice with tool calls; `marks` are the marks of the message before it."""
+    """Return the key of a choice with tool calls; `marks` are the marks of the preceding message."""
     first = choice.tool_calls[0]
     return _key(first.id, first.name, marks)
 
@@ -202,7 +202,8 @@ def with_thinking(
 
 
 class GatheredTurns:
-    """Gathers the choices of a stream that call tools, each until it ends. Above MOST_BYTES nothing is gathered."""
+    """Gathers the choices of a stream that call tools, each one until its end. If they exceed MOST_BYTES, nothing is
+    gathered."""
 
     __slots__ = ("_gatherers", "_left")
 
@@ -238,7 +239,7 @@ class GatheredTurns:
 
 
 def _kept_of(chunk: Chunk) -> Chunk:
-    """Return a chunk with the fields that matter here: reasoning, and the calls without their arguments."""
+    """Return a chunk with only its reasoning and signature, and its calls without their arguments."""
     details = () if chunk.extras is None else chunk.extras.reasoning_details
     return Chunk(
         finish_reason=chunk.finish_reason,

@@ -59,7 +59,7 @@ _SHORT: Final = 64 * 1024
 """The most characters of a text that is hashed on the event loop."""
 
 _OF_MESSAGES: Final = frozenset({"anthropic", "anthropic_vertex", "bedrock_anthropic"})
-"""Dialects that take the body of a client of the Messages API."""
+"""The dialects whose vendors accept the body of a Messages API client."""
 
 
 class Run(Protocol):
@@ -102,7 +102,8 @@ class ReasoningMemory:
             return request, None
         messages = request.prompt.messages
         run = _at_once if run is None else run
-        # A cached response is the same for each client, and is looked up without the conversation's signatures.
+        # With a response cache signatures are not restored: a cached response is the same for every client, and its key
+        # must not depend on them.
         signed = plan.cache is None and any(map(signs_texts, _targets(plan)))
         readers: list[Reader] = []
         if self.entries.may_know_any(owner):
@@ -153,7 +154,7 @@ class ReasoningKeeper:
             self._memory.entries.put(self._owner, packed)
 
     def keep(self, target: Target, choices: Iterable[Choice]) -> None:
-        """Store the reasoning of choices that called tools, in a response of `target`."""
+        """Store the reasoning of the choices of a response of `target`."""
         self.put(self.packed(target, choices))
 
     def keep_text(self, signed: SignedText) -> None:
@@ -277,7 +278,7 @@ def _is_short(message: JsonObject) -> bool:
 
 
 def _known(keys: Iterable[str], found: Mapping[str, bytes]) -> dict[str, TurnThinking]:
-    """Return the turns that were found, as far as the request does not become too large."""
+    """Return the turns that were found, up to MOST_RESTORED bytes."""
     known: dict[str, TurnThinking] = {}
     left = MOST_RESTORED
     for key in keys:

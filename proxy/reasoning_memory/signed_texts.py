@@ -32,8 +32,8 @@ _LONG_TEXT: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class SignedText:
-    """A text with the fields that its vendor wants back beside it: a signature, or details of reasoning that hold
-    one."""
+    """A text with the fields that its vendor wants back with it: a signature, or details of reasoning that contain a
+    signature."""
 
     text: str
     signature: str | None
@@ -41,7 +41,7 @@ class SignedText:
 
 
 def marks_of(message: JsonValue) -> Iterator[str]:
-    """Yield the texts that identify a message, each long one as its hash. Hashing 30 MB takes 20 ms."""
+    """Yield the texts that identify a message. A long text is replaced by its hash. Hashing 30 MB takes 20 ms."""
     for text in texts_of(message):
         if len(text) <= _LONG_TEXT:
             yield text
@@ -60,7 +60,7 @@ def texts_of(message: JsonValue) -> Iterator[str]:
 
 
 def key_of_text(text: str, marks: Iterable[str]) -> str:
-    """Return the key of a text; `marks` are the marks of the message before it."""
+    """Return the key of a text; `marks` are the marks of the preceding message."""
     digest = hashlib.sha256(b"text\0")
     for each in ("".join(text.split()), *marks):
         digest.update(b"\0" + each.encode(errors="surrogatepass"))
@@ -125,7 +125,7 @@ class _GrowingText:
 
 
 class GatheredSignatures:
-    """Gathers the texts of a stream, each until it ends. Above MOST_TEXT nothing is gathered."""
+    """Gathers the texts of a stream, each one until its end. Above MOST_TEXT nothing is gathered."""
 
     __slots__ = ("_left", "_texts")
 

@@ -57,7 +57,7 @@ class ClientStream:
         self.begun = False
 
     def start(self) -> None:
-        """Begin to watch for silence, which has lasted since the request began."""
+        """Begin to watch for silence. The time since the request began already counts as silence."""
         if self._every is not None:
             self._slot = self._wheel.set(self._sent_at + self._every, self._every, self)
 

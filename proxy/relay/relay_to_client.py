@@ -330,7 +330,7 @@ class Relay:
         self._send(self._frames(parts if self.aside is None else self._until_long(parts)))
 
     def _until_long(self, parts: Parts) -> Parts:
-        """Yield parts up to one whose frames are long, and leave the others to `_rest`."""
+        """Yield the parts before the first one whose frames are long, and store the others in `_rest`."""
         every = iter(parts)
         for part in every:
             if isinstance(part, Usage) or not is_long(part, self.size):

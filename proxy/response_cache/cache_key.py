@@ -200,7 +200,7 @@ def _is_vendors(tool: object) -> bool:
 
 
 def _refers(value: Sequence[object]) -> bool:
-    """Return whether parts of messages name anything by an address or a file's id."""
+    """Return whether parts of messages refer to anything by an address or a file's id."""
     pending: list[object] = list(value)
     while pending:
         item = pending.pop()

@@ -41,8 +41,8 @@ from proxy.routing.route_settings import CacheRules
 from proxy.upstream.vendor_stream import Stream
 
 MOST_LEADERS: Final = 2
-"""The most leaders that a request follows, one after the other, if they fail. Then the request calls a deployment by
-itself."""
+"""The most leaders that a request follows, one after the other, if each of them fails. After that the request calls a
+deployment by itself."""
 
 STREAM_PATIENCE: Final = 10.0
 """The most seconds for which a streamed request waits for the stream of an equal request. That stream ends when its

@@ -115,7 +115,7 @@ class ReplayedStream(PartsStream):
         return self._reader.read(self._events[begin : self._next])
 
     async def wait(self) -> None:
-        """Let other requests go on."""
+        """Let other requests run before the next slice."""
         await asyncio.sleep(0)
 
     def take(self) -> Iterator[StreamEvent]:
@@ -131,7 +131,7 @@ class ReplayedStream(PartsStream):
         return iter(())
 
     async def finish(self) -> None:
-        """Do nothing: the events are all there."""
+        """Do nothing, because all events are already here."""
 
     def close(self) -> None:
         """Do nothing: there is no connection to a vendor."""

@@ -1,4 +1,4 @@
-"""Looks a request up in the response cache, as its headers direct, and calls a deployment if it is not there.
+"""Looks a request up in the response cache, as its headers direct, and calls a deployment if no response is cached.
 
 See `proxy.dispatch.text_answers.TextAnswers`. `cache-control` is RFC 9111, 5.2.1: with `no-store` a response is not
 cached, with `no-cache` a cached one is not used. Its other directives are for caches between client and gateway.

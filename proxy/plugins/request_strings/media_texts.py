@@ -60,7 +60,7 @@ _OTHER: Final = frozenset(
     + [f"application/{each}" for each in sorted(words("json xml csv yaml x-yaml javascript octet-stream x-ndjson rtf"))]
     + ["image/svg+xml", ""]
 )
-"""Further known types. They are not shown, because they carry no content."""
+"""Further known types of media. They are not shown to guards, because they carry no content."""
 
 _BLANKS: Final = re.compile(r"[\t\n\r ]")
 _URL_SAFE: Final = str.maketrans("-_", "+/")

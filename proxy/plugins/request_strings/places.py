@@ -1,5 +1,5 @@
-"""The objects of the APIs in which some strings are not texts. They are recognised by place and form, never by the
-name of a key alone.
+"""The objects of the APIs in which some strings are not texts. The strings are recognised by their place and form,
+never by the name of a key alone.
 
 An id or a signature with spaces or unusual characters is shown like any text. Sources: OpenAI OpenAPI 2.3.0
 `ChatCompletionRequestMessage`, `InputItem`; `anthropic` 2.12.0 `ContentBlockParam`; Gemini's thought signatures in

@@ -173,7 +173,7 @@ def _aws(source: AwsSource, machine: Machine) -> MissingItem | None:
 
 def _profiles(file: Path) -> Iterator[tuple[str, frozenset[str]]]:
     """Yield the profiles in a file and the names of their keys; nothing if the file cannot be read."""
-    import configparser  # most configurations do not need it, and it takes 2 ms to load
+    import configparser  # imported here, because most configurations do not need this module, and loading it takes 2 ms
 
     parser = configparser.RawConfigParser(strict=False, default_section="")
     try:
