@@ -59,7 +59,7 @@ def fresh_id() -> str:
 
 
 random_bits = _bits
-"""Returns an integer of the given number of random bits, from the source of `fresh_id`."""
+"""Returns an integer with the given number of random bits, from the random source of `fresh_id`."""
 
 
 @dataclass(slots=True)
@@ -336,7 +336,7 @@ class RequestRecord:
 
     @property
     def duration(self) -> float:
-        """Seconds from the first byte read to the last one written."""
+        """Seconds from the first byte that was read to the last byte that was written."""
         return self.finished - self.started
 
     @property
@@ -356,7 +356,7 @@ class RequestRecord:
 
     @property
     def vendor_id(self) -> str:
-        """The vendor's id of the last attempt, empty if there is none."""
+        """The vendor's id of the last attempt; empty if there is no such id."""
         return self.attempts[-1].vendor_id if self.attempts else ""
 
     def note_waited(self, seconds: float) -> None:

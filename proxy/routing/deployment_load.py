@@ -23,7 +23,7 @@ class Load(Protocol):
         """Return the number of requests in flight at a deployment."""
 
     def first_byte(self, target: Target) -> float | None:
-        """Return the usual seconds to a deployment's first byte, `None` if unknown."""
+        """Return the usual number of seconds until a deployment's first byte; `None` if it is unknown."""
 
     def ordered(self, rules: AffinityRules, group: MemberGroup, members: "MemberLoad") -> Sequence[int] | None:
         """Return the positions of a group's members in the order for the request's conversation; `None` if the policy

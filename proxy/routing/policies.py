@@ -22,7 +22,7 @@ class Members(Protocol):
         """Return the number of requests in flight at a member."""
 
     def first_byte(self, position: int) -> float | None:
-        """Return the usual seconds to a member's first byte, `None` if unknown."""
+        """Return the usual number of seconds until a member's first byte; `None` if it is unknown."""
 
 
 Policy = Callable[[Sequence[int], Members], Sequence[int]]

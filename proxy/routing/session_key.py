@@ -63,7 +63,7 @@ class KeyNames:
 
 
 def session_key(tenant: str, key: KeyNames, headers: Mapping[str, str], request: UnifiedRequest) -> SessionKey | None:
-    """Return the conversation of a request, `None` if neither a header nor a field names it. `tenant` is the team's
+    """Return the conversation of a request; `None` if neither a header nor a field names one. `tenant` is the team's
     name, empty without teams. `headers` has case-insensitive names."""
     for name, read in key.readers:
         value = headers.get(name) if read is None else read(request)

@@ -152,7 +152,7 @@ class SessionLoad:
         return None if session is None else f"{session.number:016x}"
 
     def session(self, rules: AffinityRules) -> SessionKey | None:
-        """Return the conversation of the request by the key of these rules, `None` if there is no conversation."""
+        """Return the conversation of the request by the key of these rules; `None` if there is no conversation."""
         if self._known is None or self._known[0] is not rules.key:
             self._known = rules.key, self._named(rules.key)
         return self._known[1]

@@ -19,8 +19,8 @@ REPLY_WORDS: Final = 8
 """The number of numbers in the reply to an entry."""
 
 GRANT_EARLY: Final = 0.002
-"""Seconds by which a unit of a rate is granted before its time. Otherwise a process that requests single units would
-lose the time of one round trip for each unit."""
+"""The most seconds by which a unit of a rate is granted before its time. Otherwise a process that requests single units
+would lose the time of one round trip for each unit."""
 
 LARGEST_NUMBER: Final = 1e15
 """The largest number in a reply. Whole numbers up to it are exact."""
@@ -101,8 +101,8 @@ LeaseRequest: TypeAlias = RateRequest | SlotsRequest | SpendingRequest
 class LeaseGrant:
     """The reply to an entry.
 
-    - `level`: of a rate, the units left. Of slots, the slots that requests of all processes use. Of spending, the units
-      that the other processes know of, without the units that may be counted twice.
+    - `level`: of a rate, the units that are left. Of slots, the slots that requests of all processes use. Of spending,
+      the units that the other processes know of, without the units that may be counted twice.
     - `share`: of a rate, the part of the limit that this process has alone. Of slots, this process's part of all
       demand. `processes` is the number of processes with a part.
     - `epoch`: distinguishes a key from a lost key of the same name.

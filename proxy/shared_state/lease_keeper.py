@@ -23,7 +23,8 @@ REJOIN_SECONDS: Final = LONGEST_PROBE + 1.0
 and the units that they used alone."""
 
 GONE_SECONDS: Final = 10
-"""Seconds after which a silent process counts as gone. The units set aside for it are free for all then."""
+"""Seconds after which a silent process counts as gone. The units that were set aside for it then become free for all
+processes."""
 
 NEVER: Final = -math.inf
 """A time that lies before every other time. All leases share this one object, because a configuration may have ten
@@ -81,7 +82,7 @@ class Lease(Protocol):
     def key(self) -> str: ...
 
     def next_request(self, now: float) -> LeaseRequest | None:
-        """Return the next request, `None` if there is nothing to exchange."""
+        """Return the next request; `None` if there is nothing to exchange."""
         ...
 
     def apply_grant(self, grant: LeaseGrant | None, now: float) -> None:

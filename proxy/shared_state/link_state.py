@@ -63,8 +63,8 @@ class LinkState:
         return float(min(FIRST_WAIT * 2.0 ** min(self._misses - MISSES, 10), LONGEST_WAIT))
 
     def news(self, now: float) -> LinkCondition | None:
-        """Return the condition to log now, `None` if it is the last logged one. A change that may not be logged now is
-        logged later."""
+        """Return the condition to log now; `None` if this condition was the last one logged. A change that may not be
+        logged now is logged later."""
         condition, before = self._condition, self._logged
         if condition is None or condition is before:
             return None

@@ -57,7 +57,7 @@ def eviction_warning(policy: str) -> str:
 
 @dataclass(slots=True, eq=False)
 class EvictionWatch:
-    """Checks Redis regularly. `policy` is its eviction policy, empty if it evicts no keys."""
+    """Checks Redis regularly. `policy` is Redis's eviction policy; empty if Redis evicts no keys."""
 
     command: Command
     policy: str = ""

@@ -183,7 +183,7 @@ def _shown(address: SplitResult) -> str:
 
 def memory_facts(settings: SharedSection, seconds: float) -> object:
     """Return the memory section of INFO, for commands without an event loop. Return `None` if Redis does not reply
-    within about `seconds`. Blocks."""
+    within about `seconds`. This blocks."""
     from redis import Redis, RedisError
 
     try:

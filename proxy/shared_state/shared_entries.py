@@ -34,7 +34,7 @@ BATCH_BYTES: Final = 1024 * 1024
 """The most bytes of waiting writes of one owner that are sent as one command."""
 
 OVERHEAD: Final = 512
-"""Bytes that an entry counts besides its data."""
+"""The bytes that are counted for an entry in addition to its data."""
 
 _TIME: Final = """\
 local time = redis.call('TIME')

@@ -112,8 +112,8 @@ class TeamLimiter:
 
     def route(self, key: Key, snapshot: Snapshot) -> tuple[str, Team] | None:
         """Return the model name to which a client's requests go because a budget is spent, and a team that may use this
-        name, because the operator configured it. Return `None` if the requests go to the requested name. Of several
-        budgets the one of the narrowest scope counts."""
+        name, because the operator configured it. Return `None` if the requests go to the requested name. If several
+        budgets are spent, the budget of the narrowest scope decides."""
         if not self.routed:
             return None
         if (scopes := self._routing.get(key)) is None:

@@ -60,8 +60,8 @@ class UserScopes:
     """The scopes of end users, in which the registry looks up a user.
 
     - `known` returns whether the ledger's sums of a scope have been read.
-    - `learn` waits until they are read, for at most the given seconds, and returns whether they were. Without a ledger
-      there is nothing to read.
+    - `learn` waits until the sums are read, for at most the given number of seconds, and returns whether they were
+      read. Without a ledger there is nothing to read.
     - `gone` is called with a scope that is forgotten, or whose counters changed.
     - `refuses_unread`: requests under calendar limits are refused until the sums have been read.
     """
@@ -96,7 +96,7 @@ class UserScopes:
             leases.join()
 
     def find(self, scope: str) -> UserState | None:
-        """Return the state of a user, `None` if it has no limits or the scope belongs to no user."""
+        """Return the state of a user; `None` if the user has no limits or the scope belongs to no user."""
         state = self._states.get(scope)
         if state is None and self.rules and (rule := self.rules.get(_team_of(scope))) is not None:
             state = self.touch(scope, rule)

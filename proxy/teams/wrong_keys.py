@@ -38,7 +38,8 @@ class WrongKeyLimiter:
 
 
 def _source(address: str) -> str:
-    """Return the address to count by. For IPv6 it is the /64 network, because one host has all of its addresses."""
+    """Return the address for which a wrong key counts. For IPv6 it is the /64 network, because one host has all
+    addresses of such a network."""
     try:
         parsed = ip_address(address)
     except ValueError:

@@ -14,7 +14,8 @@ MAX_QUEUED = 10_000
 """The most bytes of a line, and the most lines that wait for a slow reader. Further lines are dropped and counted."""
 
 FLUSH_EVERY = 0.05
-"""Seconds for which lines are collected, so that a busy gateway makes one system call for many lines."""
+"""Lines are collected for this many seconds before they are written, so that a busy gateway makes one system call for
+many lines."""
 
 NO_READER = "nothing reads them"
 

@@ -66,8 +66,8 @@ def of_worker(number: int, families: Iterable[MetricFamily]) -> list[MetricFamil
 
 
 class WorkerCounts:
-    """The metrics of one process from all its reports so far, which may arrive out of order. Of two values of a counter
-    the larger is the later one; of a gauge, the value of the last report is used."""
+    """The metrics of one process from all its reports so far, which may arrive out of order. The larger of two values
+    of a counter is the later one; of a gauge, the value of the last report is used."""
 
     def __init__(self) -> None:
         self._found: dict[str, tuple[MetricFamily, dict[Key, float]]] = {}

@@ -22,7 +22,7 @@ MOST_AT_ONCE: Final = 256
 event loop's thread."""
 
 EXPORT_EVERY: Final = 1.0
-"""Seconds for which requests are collected, unless MOST_AT_ONCE requests come sooner."""
+"""Requests are collected for this many seconds before an export, unless MOST_AT_ONCE requests come sooner."""
 
 
 class Exporter(Protocol):

@@ -49,7 +49,8 @@ _NANO: Final = 1_000_000_000
 LOCK_PAUSE: Final = 0.0001
 REQUESTS_PER_PAUSE: Final = 32
 """After REQUESTS_PER_PAUSE encoded requests this thread pauses for LOCK_PAUSE seconds, in which the event loop's thread
-gets the interpreter's lock. Without a pause, this thread would take the lock back before the other one has woken."""
+gets the interpreter's lock. Without a pause, the exporter's thread would take the lock back before the event loop's
+thread has woken."""
 
 
 class OtlpExporter:
@@ -121,7 +122,7 @@ def resource_of(settings: TracingSection, worker: int | None = None) -> Resource
 
 
 def metrics_data(metrics: GenAiMetrics, resource: Resource) -> MetricsData:
-    """Return the current histograms and counters, counted since the gateway began to count."""
+    """Return the current histograms and counters. They count from the time at which the gateway began to count."""
     scope = ScopeMetrics(InstrumentationScope(SCOPE, VERSION), [*_series(metrics)], "")
     return MetricsData([ResourceMetrics(resource, [scope], "")])
 

@@ -27,7 +27,7 @@ from proxy.tracing.semantic_conventions import CalledDeployments, called_deploym
 from proxy.tracing.span_values import FinishedRequest
 
 FLUSH_TIMEOUT: Final = 3.0
-"""Seconds that the end of the process waits for the last exports."""
+"""The most seconds for which the end of the process waits for the last exports."""
 
 ExporterMaker = Callable[[TracingSection, CalledDeployments, GenAiMetrics | None], Exporter]
 

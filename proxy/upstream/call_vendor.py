@@ -47,7 +47,8 @@ MAX_CONCURRENT_CALLS = 16
 """The most concurrent calls of one request."""
 
 EXTRA_SECONDS = 1.0
-"""Seconds by which the limit of one call of several exceeds the remaining time of the request's deadline."""
+"""If a request has several calls, the limit of each call exceeds the remaining time of the request's deadline by this
+many seconds."""
 
 
 class UpstreamCaller:

@@ -72,7 +72,7 @@ def _decoded(response: UpstreamResponse, body: bytes, call: PlannedCall, record:
         raise _counted(with_status(error, response), usage_in_body(body), record) from None
     choices = completion.choices
     if len(choices) == 1 == call.part.count and choices[0].index == 0:
-        return completion  # as with nearly all responses
+        return completion  # this test suffices for nearly all responses
     try:
         return require_choices(completion, call.part.count)
     except ValueError as problem:

@@ -38,7 +38,7 @@ class UpstreamResponse(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The response headers. Of repeated headers the last one counts."""
+        """The response headers. If a header is repeated, its last value counts."""
 
     @property
     def head(self) -> bytes:

@@ -55,8 +55,8 @@ HandRunOn = Callable[[TextRun], bool]
 
 
 Shorten = Callable[[RunDecoder, Take], Take]
-"""Returns a function that takes the chunks of a stream. It leaves chunks that it does not relay itself to the given
-function."""
+"""A function that returns a faster function for the chunks of a stream. The returned function passes the chunks that it
+does not relay itself to the given function."""
 
 
 class Aside(Protocol):

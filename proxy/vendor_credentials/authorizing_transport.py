@@ -24,7 +24,8 @@ MAX_FETCHES: Final = 8
 """The most concurrent fetches by blocking libraries."""
 
 FORGET_AFTER: Final = 3600.0
-"""Seconds after which an unused credential is forgotten: a reload has removed it from the configuration."""
+"""Seconds after which an unused credential is forgotten, because a reload has probably removed it from the
+configuration."""
 
 
 class AuthorizedTransport:

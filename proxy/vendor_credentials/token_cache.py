@@ -28,8 +28,8 @@ LONGEST_PAUSE = 60.0
 """The longest pause between two failing fetches, in seconds."""
 
 TRUSTED_AFTER = 60.0
-"""Seconds after which a token counts as valid although an upstream refuses it. Before that, a fresh token may be
-refused too."""
+"""Once a token is this many seconds old, earlier refusals are forgotten, so that its refusal is followed by a fetch at
+once. A younger token may be refused for the same cause as the token before it."""
 
 NO_CREDENTIAL = "The gateway has no valid credential for the upstream at the moment."
 
