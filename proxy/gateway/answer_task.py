@@ -30,7 +30,7 @@ from proxy.telemetry.request_outcomes import record_failure
 from proxy.upstream.call_task import AnsweredParts, TaskCaller
 
 MANY_NUMBERS = 16_384
-"""Numbers of a response that is rendered on the event loop, which takes 2 ms."""
+"""The most numbers of a response that is rendered on the event loop, which takes 2 ms."""
 
 
 class TaskAnswers:
