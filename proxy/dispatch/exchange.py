@@ -80,7 +80,7 @@ UNLIMITED: Final = AttemptLimits(None, None)
 
 def attempt_limits(timeouts: Timeouts, total: float, share: float | None = None) -> AttemptLimits:
     """Return the limits of an attempt of a request with `total` seconds. If another target may be called after the
-    attempt, `share` is the attempt's share of the remaining time, in seconds."""
+    attempt, the attempt may take at most `share` seconds, its share of the remaining time."""
     limit = None if timeouts.total >= total else timeouts.total
     if share is None:
         return UNLIMITED if limit is timeouts.answer is None else AttemptLimits(limit, timeouts.answer)

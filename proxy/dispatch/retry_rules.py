@@ -23,10 +23,10 @@ _THROTTLED = frozenset({FailureKind.RATE_LIMITED, FailureKind.OVERLOADED})
 @dataclass(frozen=True, slots=True)
 class RetryRules:
     """The rules for waits between attempts, in seconds. Another deployment is called at once or after at most
-    `elsewhere`. The same deployment is called again after its retry-after plus at most the share `spread` of it; if the
-    retry-after is above `longest_asked`, it is not called again. Without a retry-after the wait is at most `first`, or
-    `throttled` if it has too many requests. While there is another deployment, an attempt gets a `share` of the
-    remaining time. It only begins if at least `useful` seconds, or a `useful_share` of the total, remain."""
+    `elsewhere`. The same deployment is called again once: after its retry-after plus at most the share `spread` of it;
+    if the retry-after is above `longest_asked`, it is not called again. Without a retry-after the wait is at most
+    `first`, or `throttled` if it has too many requests. While there is another deployment, an attempt gets a `share` of
+    the remaining time. It only begins if at least `useful` seconds, or a `useful_share` of the total, remain."""
 
     elsewhere: float = 0.05
     first: float = 0.25

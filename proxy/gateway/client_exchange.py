@@ -44,7 +44,7 @@ _SECONDS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 _EVENTS: Final = header_lines(STREAM_HEADERS)
 _JSON: Final = header_lines({**BASE_HEADERS, "Content-Type": JSON, "x-accel-buffering": "no"})
-"""The lines of a response head that keep-alives follow. Without `x-accel-buffering: no`, nginx would hold those
+"""The lines of a response head that keep-alives follow. Without `x-accel-buffering: no`, nginx would hold keep-alives
 back."""
 
 
@@ -127,7 +127,7 @@ class ClientExchange(Exchange[R]):
     `deadlines` are set once the request has been parsed and planned.
 
     `size` is the number of bytes of the request's body and of the stored responses that it continues, `continued` is
-    the number of the conversation of those responses, `prompt_tokens` the estimated length of a prompt that was
+    the number of the conversation of these responses, `prompt_tokens` the estimated length of a prompt that was
     measured off the event loop.
     """
 
@@ -162,7 +162,7 @@ class ClientExchange(Exchange[R]):
         return next((source for hook in self.hooks if (source := hook.context()) is not None), None)
 
     def default_model(self, task: Task | None = None) -> str | None:
-        """Return the model for a body that names none: the model in the path, or else the configuration's default
+        """Return the model for a body without a model: the model in the path, or else the configuration's default
         model. Raises GatewayError for a path with an invalid name."""
         if self.match.tail is None:
             surface, snapshot = self.surface.name, self.snapshot

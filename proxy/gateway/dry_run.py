@@ -87,8 +87,8 @@ class Explanation:
     `plugins` are the configuration's plugins that the request would pass; they are not called here. `fallbacks_of` is
     the route that defines the fallbacks, empty if it is the requested name itself. `placed` is how the conversation of
     the request orders the targets (`None`: the name has no affinity), `with_headers` whether the client's headers are
-    known. If the name has second attempts, `unhedged` is the reason why this request has none, as a clause (`None`: it
-    may have one).
+    known. If the name has second attempts, `unhedged` is the reason why this request has no second attempt, as a clause
+    (`None`: it may have one).
     """
 
     path: str

@@ -141,7 +141,7 @@ def _of_any_model(target: Target) -> bool:
 
 
 def _discovered(snapshot: Snapshot, team: Team, known: Known) -> Iterator[tuple[str, ListedModel]]:
-    """Yield the name and the entry of each discovered model, for the vendors of which the team may use any model."""
+    """Yield the vendor and the entry of each discovered model, for the vendors of which the team may use any model."""
     for vendor, models in known.items():
         if vendor in snapshot.discover and _sees(team, vendor):
             yield from ((vendor, listed) for listed in models.values())

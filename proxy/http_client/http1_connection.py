@@ -25,7 +25,7 @@ body."""
 
 AHEAD: Final = 64 * 1024
 """The most unread bytes of a response, after which reading from the vendor pauses. Each client that does not read takes
-this much memory, and that of one socket read."""
+this much memory, and the bytes of one socket read."""
 
 SHORT: Final = 64 * 1024
 """The most bytes of a request's body that is copied behind the head, so that both are sent in one write."""
