@@ -48,10 +48,11 @@ class StoredEntries:
     def __init__(self, most: int, seconds: float) -> None:
         self.most = most
         self._seconds = seconds
-        # In the order of their ends. A plain dict finds its first entry behind all that were deleted before it.
+        # In the order in which they expire. This is no plain dict, because a dict finds its first entry only after
+        # passing all deleted ones.
         self._entries: OrderedDict[Name, StoredEntry] = OrderedDict()
         self._owners: dict[str, OwnedKeys] = {}
-        self._largest: list[tuple[int, str]] = []  # a heap of owners by size, which also has sizes that were
+        self._largest: list[tuple[int, str]] = []  # a heap of owners by size, with outdated sizes too
         self.size = 0
         self.evicted = 0
 

@@ -167,7 +167,7 @@ class HourCounter:
             kind.begin(minute)
 
     def _sum_of(self, record: RequestRecord) -> list[float]:
-        """Begin the sum of a team, a key and a model."""
+        """Start a new sum for a team, a key and a model, and return it."""
         if len(self._sums) >= MOST_SUMS:
             self._distribute()
         team, key = record.team, record.key_label
