@@ -172,7 +172,8 @@ def _trial_lines(number: int, trial: Trial, chosen: Calls | Refusal | None) -> I
     if isinstance(outcome, Refusal):
         yield f"{name} cannot: {outcome.code} {outcome.param}: {outcome.message}"
         return
-    yield f"{name} {'gets' if outcome is chosen else 'would get, if those before it fail or cannot honour the request'}"
+    later = "would get, if the deployments before it fail or cannot honour the request"
+    yield f"{name} {'gets' if outcome is chosen else later}"
     if trial.behind:
         yield f"It comes after targets that honour {', '.join(trial.behind)}, which it would drop."
     if not outcome.calls:

@@ -90,8 +90,8 @@ def _understood(status: int, body: bytes, place: str) -> Mapping[str, Any]:
 
 # Forms --------------------------------------------------------------------------------------------------------------
 
-_HEADS: Final = ("SCOPE", "LIMIT", "USED", "LEFT", "", "ENDS", "THEN")
-_NUMBERS: Final = frozenset({"USED", "LEFT", ""})
+_HEADS: Final = ("SCOPE", "LIMIT", "USED", "LEFT", "SHARE", "ENDS", "THEN")
+_NUMBERS: Final = frozenset({"USED", "LEFT", "SHARE"})
 
 
 def show_limits(found: Mapping[str, Any], zone: tzinfo) -> None:
