@@ -45,8 +45,8 @@ class RetryContext(NamedTuple):
 
 
 class Attempts(Protocol[P_in, T_out]):
-    """How the attempts of a request are made. An attempt uses only the record and the deadlines of the exchange that it
-    is given. So two attempts with separate records and deadlines may run at a time."""
+    """The interface that makes the attempts of a request. An attempt uses only the record and the deadlines of the
+    exchange that it is given. So two attempts with separate records and deadlines may run at a time."""
 
     def make(self, exchange: Exchange[ClientRequest], prepared: P_in, limits: AttemptLimits) -> Awaitable[T_out]:
         """Make one attempt at the target for which the request has been prepared. Raises UpstreamError."""
@@ -68,7 +68,7 @@ class Race(Protocol[P_out, T_out]):
 
 
 class Hedges(Protocol[P, T_out]):
-    """How the requests of names with second attempts begin."""
+    """The interface that begins the requests for names with second attempts."""
 
     def race(self, exchange: Exchange[ClientRequest], first: P, candidates: Candidates[P]) -> Race[P, T_out] | None:
         """Return the race of a request that may have a second attempt at one of the candidates, else `None`."""

@@ -43,7 +43,7 @@ UNWINDING: Final = 5.0
 
 
 class Hedgeable(Protocol[T]):
-    """Attempts of which two may run at a time. See `proxy.dispatch.attempt_loop.Attempts`."""
+    """Attempts of which two may run at a time. They are also `proxy.dispatch.attempt_loop.Attempts`."""
 
     @property
     def kind(self) -> AnswerKind:
@@ -76,7 +76,7 @@ class HedgeContext(NamedTuple):
 
 
 class HedgedAttempts(Generic[T]):
-    """The second attempts of the requests whose names have them: `proxy.dispatch.attempt_loop.Hedges`."""
+    """Makes the second attempts of requests whose names have them. Implements `proxy.dispatch.attempt_loop.Hedges`."""
 
     __slots__ = ("attempts", "context")
 

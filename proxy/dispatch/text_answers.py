@@ -17,7 +17,7 @@ class TextAnswers(Protocol):
     """Responds to requests for text. `proxy.dispatch.single_attempt.Dispatcher` does."""
 
     def whole(self, exchange: Exchange[UnifiedRequest]) -> Awaitable[tuple[CallPlan, Completion]]:
-        """Return the response to a request that is not streamed, and the target's calls that gave it.
+        """Return the prepared calls of the target that responded to a non-streaming request, and the response.
 
         Raises UpstreamError, DeadlinePassed and GatewayError.
         """
@@ -25,8 +25,8 @@ class TextAnswers(Protocol):
     def streamed(
         self, exchange: Exchange[UnifiedRequest]
     ) -> Awaitable[AbstractAsyncContextManager[tuple[CallPlan, Stream]]]:
-        """Return the stream of a request, which has to be entered at once. Entering yields the calls that give it, and
-        the stream, read up to its first content; leaving closes it.
+        """Return the stream of a request as a context manager that has to be entered at once. Entering yields the
+        prepared calls and the stream, read up to its first content; leaving closes the stream.
 
         Raises the errors of `whole` before the stream is yielded. A failure within the block comes after the commit
         point.
