@@ -1,4 +1,4 @@
-"""The journal of one process. Each request's row is on disk within a tick, also while the database is away.
+"""The journal of one process. Each request's row is on disk within a tick, even if the database is unavailable.
 
 `append` only stores the line in memory. A thread writes all lines of a tick in one call, so a slow disk delays no
 request. It sleeps while there is nothing to write. A process that is killed loses at most the rows of one tick, because
@@ -51,8 +51,8 @@ FULL: Final = (ENOSPC, EDQUOT)
 
 LEAST_LEFT_BYTES: Final = 4096
 LEAVE_EVERY: Final = 1.0
-"""The least bytes of rows, or seconds since its begin, for a file to be left on a full disk. Otherwise there would be a
-file for each tick while space returns byte by byte."""
+"""On a full disk, a file is left only if it has LEAST_LEFT_BYTES of rows, or was begun LEAVE_EVERY seconds ago.
+Otherwise there would be a file for each tick while space returns byte by byte."""
 
 LOADER_WAIT: Final = 3.0
 """Seconds for which rows wait in memory for the loader to delete a file that was left on a full disk. After that they

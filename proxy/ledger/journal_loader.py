@@ -1,4 +1,4 @@
-"""Loads the journals of a folder into the database, each row once, whichever process ends at any time.
+"""Loads the journals of a folder into the database, each row exactly once, even if any process ends at any time.
 
 A file is read from the end of the last pass, and from its begin after a restart. Rows that are already in the database
 are skipped by their ids. A file is deleted when its process has released it and its last line has been stored. An
@@ -39,14 +39,14 @@ UNREADABLE_BYTES: Final = 16 << 20
 
 
 class LoadingCancelledError(Exception):
-    """There is no time left to load more."""
+    """The error if there is no time left to load more rows."""
 
 
 class JournalLoader:
     """A loader of one folder, for the process that holds the folder's lock.
 
-    `keep` is for how many seconds the database stores rows. Older ones are not loaded, because they may have been
-    dropped already. `pause` is called with the seconds that a block took, to leave the processor to others. It may
+    `keep` is the number of seconds for which the database stores rows. Older rows are not loaded, because they may have
+    been dropped already. `pause` is called with the seconds that a block took, to leave the processor to others. It may
     raise LoadingCancelledError.
     """
 

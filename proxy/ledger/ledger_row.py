@@ -36,7 +36,8 @@ MAX_INTEGER: Final = (1 << 63) - 1
 """The largest integer of both databases."""
 
 MAX_MS: Final = 1 << 40
-"""About 35 years in ms, longer than any request. The sums of all rows must fit in the integers of the database."""
+"""The most ms in a row: about 35 years, longer than any request. The sums of all rows must fit in the integers of the
+database."""
 
 MAX_STATUS: Final = 999
 
@@ -150,7 +151,7 @@ def row_line(record: "RequestRecord", sequence: int, now: int, user: str | None 
     )
     try:
         return orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE)
-    except TypeError:  # Half of a surrogate pair, or a number beyond 64 bits.
+    except TypeError:  # A text has half of a surrogate pair, or a number is beyond 64 bits.
         return _repaired_line(values)
 
 
@@ -235,11 +236,12 @@ def read_line(line: bytes, gateway: str) -> JournalRow:
 
 
 def _plain_row(values: Sequence[Any], gateway: str) -> LedgerRow | None:
-    """Return the row of fields of the right types without a NUL, as nearly all lines have them, `None` if one is out of
-    bounds. The result equals `_checked_row` for a third of its time."""
+    """Return the row of fields that have the right types and no NUL, as in nearly all lines; `None` if a field is out
+    of bounds. The result equals the result of `_checked_row`, and takes a third of the time."""
     key, time, request_id, team, key_name, user, _, surface, asked, model, deployment = values[2:13]
     tokens_in, cached, tokens_out, reasoning, estimated, cost, status, outcome, ms, attempts = values[13:]
-    # The bits of all numbers combined. They are negative if one number is, and below a power of two if all are.
+    # The bitwise OR of the token counts is negative if one count is negative, and below a power of two if all counts
+    # are.
     counts = (tokens_in or 0) | (cached or 0) | (tokens_out or 0) | (reasoning or 0)
     if (
         not 0 <= counts < MOST_TOKENS

@@ -13,16 +13,17 @@ if TYPE_CHECKING:  # The loader's process has no configuration, whose modules ta
 
 
 class LedgerError(Exception):
-    """The ledger's database cannot be used. The message is one line for the operator, without a secret."""
+    """The error if the ledger's database cannot be used. The message is one line for the operator, without a secret."""
 
 
 class LedgerRefusedError(LedgerError):
-    """Waiting does not help: the database belongs to another version, or is not a ledger."""
+    """The error if waiting does not help, because the database belongs to another version, or is not a ledger."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerSettings:
-    """The settings of a ledger. `keep` is for how many seconds it stores rows. `zone` is the time zone of its days.
+    """The settings of a ledger. `keep` is the number of seconds for which the ledger stores rows. `zone` is the time
+    zone of its days.
 
     `url` is the whole address of PostgreSQL. `file` is the database of SQLite. `journals` is the folder into which each
     process of the gateway writes, and from which one of them loads. If `refuses_unread` is set, budgets that could not

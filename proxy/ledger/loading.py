@@ -1,8 +1,8 @@
 """The thread that loads the journals every second. It runs in one of the processes that share their folder and serves
 no request.
 
-If the database is away for any time, the journals stay. It is tried again with growing waits. The log reports once that
-it is away and once that it is back.
+While the database is unavailable, the journals stay, and the database is tried again after growing waits. The log
+reports once that the database is unavailable and once that it is available again.
 """
 
 import logging
@@ -23,7 +23,8 @@ LOAD_EVERY: Final = 1.0
 
 FIRST_WAIT: Final = 1.0
 LONGEST_WAIT: Final = 30.0
-"""Seconds until a database that failed is tried again, at first and at most. Each failure doubles them."""
+"""The first and the longest wait in seconds until a database that failed is tried again. Each failure doubles the
+wait."""
 
 TIDY_EVERY: Final = 3600.0
 
@@ -66,7 +67,7 @@ class LedgerLoading:
         self._thread.start()
 
     def look(self) -> None:
-        """Measure the backlog while the thread does not, because the database is away or has not responded for
+        """Measure the backlog while the thread does not, because the database is unavailable or has not responded for
         LOAD_EVERY seconds. Call it regularly from another thread."""
         began = self._began
         if self._failures or (began is not None and time.monotonic() - began >= LOAD_EVERY):

@@ -1,7 +1,7 @@
 """A blocking connection to PostgreSQL that raises only LedgerError. No other module uses the driver.
 
-A server that falls silent is not noticed otherwise: a connection may look alive although no data arrives. So each wait
-for a response has a limit here, after which the connection is closed without a message to the server.
+Without a limit, a silent server would not be noticed, because a connection may look alive although no data arrives. So
+each wait for a response has a limit here, after which the connection is closed without a message to the server.
 
 The driver's messages may quote an address with its password, so only messages of the server are reported. Prepared
 statements are off, because a pool in transaction mode such as PgBouncer's does not keep them.
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from psycopg.abc import PQGen
 
 CONNECT_TIMEOUT: Final = 5
-"""Seconds for a connection."""
+"""The most seconds to open a connection."""
 
 STATEMENT_TIMEOUT: Final = 25
 """Seconds for which a statement of a transaction may run, unless the transaction sets another limit."""
 
 LONG_STATEMENT_TIMEOUT: Final = 60
-"""The same for statements that may read or drop many rows."""
+"""Seconds for which a statement may run that may read or drop many rows."""
 
 RESPONSE_TIMEOUT: Final = 30.0
 """Seconds to wait for a response. It is more than STATEMENT_TIMEOUT, so that a live server reports a late statement

@@ -1,7 +1,7 @@
 """The ledger in a file: SQLite of the standard library, with one writer in the loader's process.
 
-Statements of many rows handle at most BATCH_ROWS of them, so that readers never wait long. Writing needs a lock beside
-the file, so a second gateway with the same file waits instead of competing.
+Statements of many rows handle at most BATCH_ROWS of them, so that readers never wait long. Writing requires a lock file
+beside the database, so a second gateway with the same file waits instead of competing.
 
 Source: SQLite 3.40's documentation (sqlite.org/pragma.html, wal.html), November 2026. `auto_vacuum` must be set before
 the first table is created. WAL works only on local file systems. With NORMAL a power loss may lose the last commits,
@@ -54,7 +54,7 @@ _OPENING: Final = (
     "PRAGMA temp_store = MEMORY",
     "PRAGMA cache_size = -500",
 )
-"""A cache of 500 KB instead of 2 MB is as fast, because rows are added at the ends of the indexes."""
+"""A cache of 500 KB is as fast as one of 2 MB, because rows are added at the ends of the indexes."""
 
 _SPENDING: Final = """
     CREATE TABLE {} (
@@ -104,13 +104,13 @@ _SECOND: Final = (
 )
 
 _MIGRATIONS: Final = (_FIRST, _SECOND)
-"""Step n leads to version n + 1, in one transaction."""
+"""The migrations. Step n changes the schema to version n + 1, in one transaction."""
 
 _REQUEST_COLUMNS: Final = (
     "id, time, request_id, team, key_name, user_name, tags, surface, asked, model, deployment, tokens_in, "
     "tokens_cached, tokens_out, tokens_reasoning, estimated, cost, status, outcome, ms, attempts, gateway"
 )
-"""In the order of a LedgerRow."""
+"""The columns of a request, in the order of the fields of a LedgerRow."""
 
 _DAY_COLUMNS: Final = (
     "day, team, key_name, model, deployment, requests, errors, tokens_in, tokens_cached, tokens_out, "
@@ -252,7 +252,7 @@ class SqliteStore:
                 )
                 if dropped.rowcount < BATCH_ROWS:
                     break
-                time.sleep(0.001)  # For readers that wait for the file.
+                time.sleep(0.001)  # Lets waiting readers use the file.
             run("DELETE FROM usage_day WHERE day < ?", (self._days.of(max(0, oldest) // SLOT_MS),))
             for table in ("spend", "spend_user"):
                 run(f"DELETE FROM {table} WHERE slot < ?", (first_slot,))  # noqa: S608 - constant

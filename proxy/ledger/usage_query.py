@@ -53,8 +53,8 @@ class UsageQuery:
 
 @dataclass(frozen=True, slots=True)
 class SqlDialect:
-    """The parts of SQL that differ between the databases: a parameter, the tables, a row's day, the time of a parameter
-    in ms, and the tags as text. The day has a parameter for the zone if `day_takes_zone`."""
+    """The parts of SQL that differ between the databases: the placeholder of a parameter, the tables, the day of a row,
+    a time from a parameter in ms, and the tags as text. The day has a parameter for the zone if `day_takes_zone`."""
 
     mark: str
     request: str

@@ -73,7 +73,7 @@ def _by_tag(lines: Sequence[UsageLine], position: int) -> list[UsageLine]:
 
 
 def count_waiting_rows(folder: Path, loaded: Mapping[str, int]) -> int:
-    """Return how many rows of the journals in a folder are not in the database yet, by the numbers of the last ones."""
+    """Return how many rows of the journals in a folder are not in the database yet, by the numbers of the last rows."""
     last = {each.process: each for each in journal_files(folder)}
     waiting = 0
     for process, file in last.items():
@@ -117,8 +117,8 @@ _HEADS: Final = ("REQUESTS", "ERRORS", "TOKENS IN", "CACHED", "SHARE", "TOKENS O
 
 
 def usd(nano: int) -> str:
-    """Return billionths of a USD as USD text, so exact that the lines of a report add up to its total. It is to the
-    cent, below one USD to the hundredth of a cent, and below one cent in full."""
+    """Return billionths of a USD as USD text, so exact that the lines of a report add up to its total. From one USD on,
+    the text is exact to the cent; below one USD, to the hundredth of a cent; below one cent, it has all digits."""
     whole = nano / NANO
     if nano >= NANO or not nano:
         return f"{whole:,.2f}"

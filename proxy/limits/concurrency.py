@@ -29,12 +29,12 @@ SPARE_DIVISOR: Final = 25
 would be refused while other processes hold unused slots."""
 
 GUESSED_WAIT: Final = 1.0
-"""Seconds after which a slot may be free: there is no better estimate."""
+"""The guessed seconds until a slot is free, because there is no better estimate."""
 
 SLOTS_KNOWN_SECONDS: Final = 10.0
 IDLE_SLOTS_KNOWN_SECONDS: Final = 2.0
-"""Seconds for which a reported division of slots is believed, and the same if the reply reported that no process uses
-any. In the second case all processes have equal parts."""
+"""Seconds for which a reported division of slots is believed, and seconds for which a report is believed that no
+process uses a slot. In the second case all processes have equal parts."""
 
 
 class Slots:
@@ -68,8 +68,8 @@ class Slots:
         return True
 
     def undo(self) -> None:
-        """Give back the slot of an attempt at the same `now`. No waiting request is notified, because none was refused
-        it."""
+        """Give back the slot of an attempt at the same `now`. No waiting request is notified, because no request was
+        refused this slot."""
         self.used -= 1
 
     def settle(self, reserved: int, used: int) -> None:

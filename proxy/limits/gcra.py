@@ -61,7 +61,7 @@ def part_of(rate: Rate, share: float) -> GcraRule:
     ahead = burst * interval
     most = (
         MAX_DEBT_BURSTS * rate.burst
-    )  # By the whole rate: units taken together may be settled alone, and the reverse.
+    )  # The whole rate's limit, because units taken by one rule may be settled by the other.
     full = (int(burst), rate.amount, 0.0)
     return GcraRule(
         rate, burst, interval, ahead + ROUNDING_SLACK, ahead + most * interval, most, full, INDEX[rate.unit]
@@ -96,7 +96,7 @@ class LocalRate:
         self.arrival = (base if base > now else now) + (units if units < rule.most else rule.most) * rule.interval
 
     def attempt(self, units: float, now: float, wall: float) -> bool:
-        """Test and take units, and return whether they were there."""
+        """Test and take units, and return whether there were enough."""
         rule, base = self.rule, self.arrival
         if base > now:
             if self.lacks(units, now, wall):

@@ -14,7 +14,7 @@ from proxy.shared_state.lease import GRANT_EARLY, LeaseGrant, LeaseRequest, Rate
 from proxy.shared_state.lease_keeper import EQUAL_PART_ALONE, GONE_SECONDS
 
 SECOND: Final = 1_000_000
-"""Times are in microseconds."""
+"""A second in microseconds, the unit of all times here."""
 
 LONGEST_SHARE_TIME: Final = 3 * SECOND
 """If units are scarce, a process gets its share for the time since its last report. If that time is longer than
@@ -53,12 +53,15 @@ SWEEP_ABOVE: Final = 1024
 class _ProcessReport:
     """The last report of one process, and the reply to it.
 
-    - `amount` is its demand of a rate, its slots, or its spending. `at` is the time of the report, `holds` how long it
-      counts.
-    - Rates: `total` is all that it gave back in the `life` of its lease. After a `silence` it counts alone (0: never),
-      with the part `part` of the limit. `equal` is the part of an idle process. `level` is the units left for all.
-    - `claim` is the spending that it may take besides `amount`, or its slots that no request uses.
-    - Spending: `base` is the ledger's sum that it has read, and requests in flight reserve `total` of `amount`.
+    - `amount` is the process's demand of a rate, its slots, or its spending. `at` is the time of the report, and
+      `holds` is how long the report counts.
+    - Rates: `total` is all units that the process gave back in the `life` of its lease. After a silence of `silence` it
+      counts alone (0: never), with the part `part` of the limit. `equal` is the part of an idle process. `level` is the
+      units left for all.
+    - `claim` is the spending that the process may take besides `amount`, or the number of its slots that no request
+      uses.
+    - Spending: `base` is the ledger's sum that the process has read. Its requests in flight reserve `total` of
+      `amount`.
     """
 
     amount: float
@@ -85,8 +88,8 @@ class _ProcessReport:
 @dataclass(slots=True, eq=False)
 class CountedKey:
     """The state of one key: the reports of processes, and for a rate the time when all granted units are paid for.
-    `epoch` is the time since when it is counted. `ended` are reports of processes that have ended. The units that they
-    took while they counted alone may not be set aside yet."""
+    `epoch` is the time since which the key is counted. `ended` are reports of processes that have ended. The units that
+    they took while they counted alone may not be set aside yet."""
 
     amounts: dict[str, _ProcessReport] = field(default_factory=dict)
     paid: float | None = None
@@ -113,7 +116,7 @@ class LeaseCounter:
     _sweep_at: int = SWEEP_ABOVE
 
     def exchange(self, process: str, requests: Sequence[LeaseRequest], now: float) -> list[LeaseGrant]:
-        """Return a grant for each request of a process, in order. `now` is in microseconds from any point."""
+        """Return a grant for each request of a process, in order. `now` is in microseconds since any fixed moment."""
         if len(self._keys) > self._sweep_at:
             self._sweep(now)
         return [self._grant(process, request, now) for request in requests]
@@ -144,8 +147,8 @@ class LeaseCounter:
 
 
 def _read(counted: CountedKey, process: str, now: float, longest: float) -> _OtherProcesses:
-    """Sum up the reports of the other processes. Remove the ones that are too old or dated after a clock that was set
-    back."""
+    """Sum up the reports of the other processes. Remove the reports that are too old, and the reports that are dated
+    later than now because the clock was set back."""
     others = _OtherProcesses()
     for name, report in list(counted.amounts.items()):
         if abs(now - report.at) > longest:

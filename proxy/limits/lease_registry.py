@@ -26,7 +26,7 @@ from proxy.shared_state.lease_keeper import (
 from proxy.shared_state.membership import Membership
 
 TICK: Final = 0.1
-"""The most seconds until lapsed units go back, and until a lease that promised another exchange has it."""
+"""The most seconds until lapsed units go back, and until a lease that promised another exchange is exchanged."""
 
 RENEW_EVERY: Final = 1.0
 """Seconds after which slots and spending are reported again. A report holds for ten."""
@@ -123,7 +123,7 @@ class LeaseRegistry:
         self._membership.assume(processes)
 
     def join(self) -> None:
-        """Become a member from now on, because there are limits. Nothing of them may be used yet."""
+        """Take part in exchanges from now on, because there are limits, even if no limit is used yet."""
         self.wake(self._membership)
 
     def drop(self, leases: Iterable[Lease]) -> None:

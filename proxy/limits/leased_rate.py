@@ -4,12 +4,12 @@ is an argument.
 Unused units go back within half a second. So at most `burst + rate * (t + HOLD_SECONDS)` units pass in any `t` seconds.
 A process that counts alone has the part that it was last granted, and all parts together are at most the whole. The
 coordinator sets that part aside while a process that used the limit is silent, so the bound holds if one or all are cut
-off. There are two exceptions. Units taken in the first SILENCE_LIMIT seconds are counted late. The part of a process
-that is silent for longer than GONE_SECONDS comes on top.
+off. There are two exceptions. Units taken in the first SILENCE_LIMIT seconds are counted late. A process that is silent
+for longer than GONE_SECONDS may exceed the bound by its part.
 
 After a reconnect the process reports its use once. It stays within its part until all others have reported theirs or
 count as gone, because the coordinator may have lost its memory. It does the same if it finds that memory lost. A
-process that ends before its report has taken its part on top.
+process that ends before its report has exceeded the bound by up to its part.
 """
 
 import math
@@ -53,7 +53,7 @@ class LeasedRate:
 
     @property
     def key(self) -> str:
-        """The key under which it is counted. It is built on demand, because a configuration may have ten thousand
+        """The key under which the rate is counted. It is built on demand, because a configuration may have ten thousand
         teams."""
         rate = self.rule.rate
         return f"{self.scope} {rate.unit} {rate.period}"
@@ -105,7 +105,7 @@ class LeasedRate:
             self._keeper.mark_due(self)
 
     def attempt(self, units: int, now: float, wall: float) -> bool:
-        """Test and take units, and return whether they were there. In the common case only the held units are
+        """Test and take units, and return whether there were enough. In the common case only the held units are
         tested."""
         held = self._held
         if (
@@ -156,8 +156,8 @@ class LeasedRate:
             self._keeper.wake(self)
 
     def fetchable(self, units: int, now: float) -> bool:
-        """Return whether to wait for more units. Do not wait right after fewer were left for all, during a shortage in
-        which no units are leased ahead, or if this process's own part is used up."""
+        """Return whether to wait for more units. Do not wait if a recent reply reported that fewer units were left for
+        all, during a shortage in which no units are leased ahead, or if this process's own part is used up."""
         held = self._held or self._begin()
         if held.counts_alone or (held.local is not None and held.local.left(now) < 1):
             return False
@@ -198,7 +198,7 @@ class LeasedRate:
         return max(0, math.floor(self.left(now)))
 
     def for_headers(self, now: float, wall: float) -> HeaderLimit:
-        """Return about the values for headers."""
+        """Return the approximate values for headers."""
         rule, held = self.rule, self._held
         burst = rule.rate.burst
         if self._arrival <= now and (held is None or (held.balance >= 0 and not held.counts_alone)):

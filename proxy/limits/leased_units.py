@@ -39,9 +39,10 @@ class LeasedUnits:
       them are confirmed, and `reported` were sent last.
     - `counts_alone`: the process counts alone, by `local`. `taken_alone` are the units taken beyond the held ones.
     - `paid` are units taken alone and paid for by its part, until a reply confirms them.
-    - `promised`: it said at `sent_at` that it would exchange again within SILENCE_LIMIT.
-    - `short_until`: until then there are too few units for the demand of all.
-    - `left_for_all_until`: until then it is believed that only `left_for_all` units are left for all processes.
+    - `promised`: the process reported at `sent_at` that it would exchange again within SILENCE_LIMIT.
+    - `short_until`: the time until which there are too few units for the demand of all processes.
+    - `left_for_all_until`: the time until which the process believes that only `left_for_all` units are left for all
+      processes.
     - `doubt_since`: when the coordinator was last found to have lost its memory.
     """
 
@@ -87,7 +88,7 @@ class LeasedUnits:
             self.counted_at = now
 
     def believed(self) -> float:
-        """Return how many seconds a demand reported now holds."""
+        """Return for how many seconds a demand that is reported now holds."""
         if self.demand <= 0:
             return DEMAND_HOLDS
         return min(LONGEST_DEMAND_HOLDS, max(DEMAND_HOLDS, 3 * self.size / self.demand))

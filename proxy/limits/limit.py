@@ -2,9 +2,9 @@
 
 A *scope* is the subject of a limit, written as a text such as `team search`. `SCOPE_KINDS` has one row for each kind.
 Limits are counted, shared between processes, summed in the ledger and shown by this text. The scopes of a client are
-known when its request is parsed: one at its limit refuses the request. An end user's scope refuses it as well, but
-clients may invent any number of users. The scopes of a target are known only when it is to be called: one at its limit
-has the target skipped.
+known when its request is parsed: the request is refused if one of them is at its limit. The same holds for an end
+user's scope, but clients may invent any number of users. The scopes of a target are known only when the target is to be
+called: the target is skipped if one of them is at its limit.
 """
 
 import re

@@ -56,8 +56,8 @@ _LOCAL: Final = (Slots, LocalRate, SpendingCounter)
 
 
 class Meters:
-    """The meters of a request, by kind. Each kind has its own loop, because it takes, settles and shows in its own way.
-    One loop over all would cost twice as much.
+    """The meters of a request, by kind. Each kind has its own loop, because each kind takes, settles and shows units in
+    its own way. One loop over all meters would cost twice as much.
 
     Each admitted request runs `attempt`, `unused` and `Reservation.settle`, where method calls would be most of the
     cost. So if one process counts by itself, the common case of `Slots`, `LocalRate` and `SpendingCounter` is written
@@ -235,8 +235,9 @@ NO_METERS: Final = Meters((), (), ())
 
 
 class Reservation:
-    """The units that one request holds. It ends once, by `settle` or `release`. The configuration may no longer have
-    the limits by then: `meters` stay the same, also after the end. `tokens` are the reserved tokens."""
+    """The units that one request holds. A reservation ends once, by `settle` or `release`. The configuration may no
+    longer have the limits by then, but `meters` stays the same, also after the end. `tokens` are the reserved
+    tokens."""
 
     __slots__ = ("_cost", "ended", "meters", "tokens")
 

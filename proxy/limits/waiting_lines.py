@@ -134,8 +134,9 @@ class LeaseWaiter:
 
 
 def would_overtake(meters: Iterable[BoundMeter], units: Units, now: float, wall: float) -> bool:
-    """Return whether a new request would take units that are fetched for waiting requests. This covers a limit that
-    they lack now, and a limit that they lacked before and still need together with another one."""
+    """Return whether a new request would take units that are fetched for waiting requests. This covers a limit whose
+    units they lack now, and a limit whose units they lacked before and still need together with units of another
+    limit."""
     return any(
         isinstance(meter, LeasedRate | LeasedSlots | SharedSpending)
         and lacks_beside(meter, meter.waiting, units[index], now, wall)

@@ -9,7 +9,8 @@ field takes as long (2.4 us, 5.7 us), and its results would have to be checked a
 most requests of a client have the same head. So the parsed head and the findings about it are cached. A look-up takes 1
 us.
 
-It also refuses heads that aiohttp's parser accepts but a server in front might read differently (request smuggling).
+This module also refuses heads that aiohttp's parser accepts but a server in front might read differently (request
+smuggling).
 
 The parser of aiohttp 3.14.5 itself refuses folded lines, two Hosts, two framings and bare line feeds (probed in
 November 2026; the corpus in the tests holds both kinds).

@@ -1,9 +1,9 @@
 """Connections that handle a request within the callback that received its last byte, without an asyncio task.
 
 Two parsers share a connection. A plain request (`fast_head_parser`) is parsed here, without any of aiohttp's objects.
-All other bytes go to aiohttp's parser (3.14). It is created with aiohttp's task of the connection when the first such
-bytes arrive: 3 KB that most connections never need. Bytes are parsed here only if aiohttp's parser is known to hold
-nothing of another request, see `at_boundary`.
+All other bytes go to aiohttp's parser (3.14). The parser is created with aiohttp's task of the connection when the
+first such bytes arrive. Both take 3 KB, which most connections never need. Bytes are parsed here only if aiohttp's
+parser is known to hold nothing of another request, see `at_boundary`.
 
 aiohttp's task starts another task for the handler, which takes three event loop iterations before a vendor is called,
 and two after its response. Here the handler's coroutine runs as an `EagerTask`, for each plain request and for each

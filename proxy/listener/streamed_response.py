@@ -23,7 +23,7 @@ class StreamedResponse(web.StreamResponse):
     else chunked encoding, else, for clients of HTTP/1.0, the end of the connection. `lines` are further header lines.
     With `whole_events` each chunk holds complete events, so that a comment may be sent between two chunks."""
 
-    # It does not call the parent's, which makes a mapping of headers.
+    # `super().__init__` is not called, because it makes a mapping of headers.
     def __init__(self, headers: Mapping[str, str], lines: str = "", *, whole_events: bool = False) -> None:
         self._status = 200
         self._fields = headers

@@ -34,7 +34,7 @@ KEPT_BYTES: Final = 128 * MEBIBYTE
 """Bytes of resident memory beyond which the process ends after a request, in order to free the memory."""
 
 KEPT_CHECKS: Final = 32
-"""Compiled checks that are cached."""
+"""The most compiled checks that are cached."""
 
 _KINDS: Final = tuple(CheckKind)
 _REQUEST: Final = struct.Struct("!BII")
@@ -43,8 +43,8 @@ _NO_TEXT: Final = 2**32 - 1
 
 
 class CheckVerdict(IntEnum):
-    """The result of a check: the text keeps the constraint (without a text: the constraint compiles) or breaks it, or
-    the constraint cannot be checked."""
+    """The result of a check: the text keeps the constraint, the text breaks it, or the constraint cannot be checked.
+    Without a text, the first result means that the constraint compiles."""
 
     KEEPS = 0
     BREAKS = 1

@@ -11,8 +11,8 @@ from proxy.errors import OverloadReason
 
 @dataclass(frozen=True, slots=True)
 class AdmissionLimits:
-    """Limits at any time: the number of `requests` whose responses have not begun, of `streams` that have begun, and
-    the `body_bytes` of both. A stream counts as a request until it begins, so streams may exceed their limit by the
+    """The limits at any time: the number of `requests` whose responses have not begun, of `streams` that have begun,
+    and the `body_bytes` of both. A stream counts as a request until it begins, so streams may exceed their limit by the
     requests that were admitted before.
 
     Only received bytes count. An owner may hold all of `body_bytes` while no other owner holds any. The fair share is
@@ -29,8 +29,8 @@ class AdmissionLimits:
 @dataclass(frozen=True, slots=True)
 class ShedRules:
     """From an event loop lag of `lag_from` seconds on, the share `least` of the requests is refused, rising to `most`
-    at `lag_to`. From the share `memory_streams` of the memory on, no new stream begins; from `memory_all` on, no
-    request."""
+    at `lag_to`. From the share `memory_streams` of the memory on, no new stream begins. From `memory_all` on, no new
+    request is admitted."""
 
     lag_from: float = 0.1
     lag_to: float = 0.5

@@ -23,8 +23,8 @@ RESPONSE: Final = _RESPONSE.size
 
 @dataclass(frozen=True, slots=True)
 class PayloadEntry:
-    """One request: `facts` is a JSON object without content; `request` and `answer` are bodies, `None` if there is no
-    body. With `streamed`, `answer` is the list of a stream's choices."""
+    """One request: `facts` is a JSON object without content; `request` and `answer` are the bodies of the request and
+    the response, `None` if there is no body. With `streamed`, `answer` is the list of a stream's choices."""
 
     facts: bytes
     request: bytes | None
@@ -43,7 +43,7 @@ class PayloadEntry:
         return head, self.facts, self.request or b"", self.answer or b""
 
     def withheld(self, reason: str) -> "PayloadEntry":
-        """Return the entry without its content, with the reason for that."""
+        """Return the entry without its content, and with the reason why the content is missing."""
         facts = orjson.dumps({**orjson.loads(self.facts), "withheld": reason})
         return PayloadEntry(facts, None, None)
 

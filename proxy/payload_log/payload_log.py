@@ -36,8 +36,8 @@ MOST_AT_ONCE: Final = 64
 """The most entries of one export to a collector."""
 
 MOST_CONTENT: Final = 4 * 1024 * 1024
-"""The most bytes of a content that is written. To pass that many bytes to the process takes the event loop about 1
-ms."""
+"""The most bytes of a content that is written. Passing that many bytes to the process takes about 1 ms on the event
+loop."""
 
 WRITE_TIMEOUT: Final = 15.0
 """Seconds of wall time in which the process must respond, in case a disk does not respond. Redaction has its own limit

@@ -3,8 +3,8 @@ their collector.
 
 A pattern of the operator may take any time on a text of a client, and Python's `re` holds the interpreter's lock
 meanwhile: only the end of the process stops it. Therefore the kernel ends this process at a limit of CPU time for each
-entry, and at a limit of its address space. The process has no key of the gateway except the collector's, and nothing of
-its environment.
+entry, and at a limit of its address space. The process has no key of the gateway except the collector's, and no access
+to the gateway's environment.
 
 The first frame is a JSON object of WriterRules. Entries come in batches, each preceded by its number of entries. The
 response to a batch is an error number, 0 if it was written.

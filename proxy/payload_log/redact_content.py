@@ -12,11 +12,12 @@ REDACTED: Final = "[redacted]"
 TOO_DEEP: Final = "[nested too deeply]"
 
 DEEPEST: Final = 200
-"""Levels of content that are shown. All recursions here must be able to take this depth, which differs between versions
-of CPython (a level of `redacted` is two frames in 3.11, and one from 3.12 on)."""
+"""The most levels of nested content that are shown. All recursions of this module must be able to reach this depth,
+which differs between versions of CPython (a level of `redacted` is two frames in 3.11, and one from 3.12 on)."""
 
 CAPS: Final = (16_384, 4096, 1024, 256, 64)
-"""Characters to which every longer text is cut, one value after the other, until the content is short enough."""
+"""The lengths in characters to which longer texts are cut. They are tried in this order until the content is short
+enough."""
 
 MOST_ESCAPED: Final = 8
 """The most levels of JSON within JSON strings that are searched: each is a pass over the text."""

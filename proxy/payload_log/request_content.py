@@ -57,7 +57,7 @@ class _StreamedChoice:
 @dataclass(slots=True, eq=False)
 class LoggedContent:
     """Implements RequestContent: the body of the request, and the body of the response or the content of its stream, up
-    to `most` bytes and the slack. `held` are the bytes that it has taken of the allowance."""
+    to `most` bytes and the slack. `held` is the number of bytes that this content has taken of the allowance."""
 
     allowance: Allowance
     request: bytes

@@ -364,7 +364,7 @@ def _each_value(
 
 
 def chunk_of(choice: Choice, last: Chunk) -> Chunk:
-    """Return a rewritten choice as one chunk. It ends the choice if `last` does."""
+    """Return a rewritten choice as one chunk. The chunk ends the choice if `last` does."""
     calls = [
         ToolCallDelta(number, call.id, call.name, call.arguments, call.kind)
         for number, call in enumerate(choice.tool_calls)

@@ -27,7 +27,7 @@ EAGER_RUNS: Final = 8
 """The number of runs of reasoning in one choice that are each checked as soon as other content follows."""
 
 GROWTH: Final = 8
-"""After EAGER_RUNS, reasoning is checked again when it has grown by one GROWTH-th of its checked length."""
+"""After EAGER_RUNS, reasoning is checked again when it has grown by a fraction of 1/GROWTH of its checked length."""
 
 _TOO_LONG: Final = "The response is longer than the text that may be held back until it has been checked."
 

@@ -228,7 +228,7 @@ def _params(params: Params, walk: _Walk) -> Params:
 
 
 def _losses(losses: TranslationLosses | None, walk: _Walk) -> TranslationLosses | None:
-    """Return the losses of a translation, with the texts changed of the params that may be sent instead of others."""
+    """Return the losses of a translation. The texts are changed in params that may be sent in place of other params."""
     if losses is None or not losses.instead:
         return losses
     instead = {name: changed(params, "", name, walk) for name, params in losses.instead.items()}
@@ -236,7 +236,8 @@ def _losses(losses: TranslationLosses | None, walk: _Walk) -> TranslationLosses 
 
 
 def _headers(headers: Mapping[str, str] | None, walk: _Walk) -> Mapping[str, str] | None:
-    """Return the client's headers with those values changed that contain a space. Texts have spaces, ids do not."""
+    """Return the client's headers. Values that contain a space are changed, because texts have spaces and ids do
+    not."""
     if headers is None:
         return None
     walk.kind, walk.role = "other", ""
@@ -273,7 +274,7 @@ def _rerank(request: RerankRequest, walk: _Walk) -> RerankRequest:
 
 
 def _beside_task(request: V, walk: _Walk) -> V:
-    """Return the request with its other fields changed."""
+    """Return the request with the texts of its other fields changed."""
     walk.kind, walk.role = "other", ""
     user = _word(request.user, "user", walk)
     unknown, extra = _beside(request.unknown, "", walk), _beside(request.extra_params, _EXTRA, walk)

@@ -33,7 +33,8 @@ from proxy.request_record import NO_TEAM, RequestRecord
 T = TypeVar("T")
 
 LARGE_RESPONSE: Final = 64 * 1024
-"""The size in characters from which responses are checked off the event loop. Unescaping this many may take 8 ms."""
+"""The size in characters from which responses are checked off the event loop. Unescaping this many characters may take
+8 ms."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

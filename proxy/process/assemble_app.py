@@ -121,7 +121,7 @@ class PublicGateway:
 
     @property
     def secured(self) -> Secured:
-        """The TLS options of its connections; empty without TLS."""
+        """The TLS options of the listener's connections; empty without TLS."""
         return self.presented.secured()
 
     def objects_held(self) -> int:
@@ -165,7 +165,8 @@ async def public_gateway(
     outputs: ProcessOutputs,
     rules: DeploymentRules | None = None,
 ) -> AsyncIterator[PublicGateway]:
-    """Start the public part of the gateway on `host`. Leaving the block aborts requests in flight, unless drained.
+    """Start the public part of the gateway on `host`. Leaving the block aborts requests in flight, unless the gateway
+    was drained.
 
     `since` is the start of the gateway in unix seconds; `rules` replace the built-in rules. Raises OSError if the port
     is taken.
@@ -338,7 +339,7 @@ async def _set_up_observers(
 
 
 async def _deliver_last(tracing: TracingService, plugins: PluginsInUse) -> None:
-    """Send the last traces and the last rows of sinks concurrently: neither can use up the time of the other."""
+    """Send the last traces and the last rows of sinks concurrently, so that neither uses up the time of the other."""
     await asyncio.gather(tracing.aclose(), plugins.aclose())
 
 

@@ -1,7 +1,7 @@
-"""File descriptors of this process: raise their limit, divide them, and log one line if there are no more.
+"""File descriptors of this process: raise their limit, divide them, and log one line if no descriptor is free.
 
-If there are none, asyncio stops accepting connections for a second and then tries again. Open connections are still
-served.
+If no descriptor is free, asyncio stops accepting connections for a second and then tries again. Open connections are
+still served.
 """
 
 import asyncio

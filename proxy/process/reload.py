@@ -46,7 +46,7 @@ class Reloader:
         return self._table.warnings
 
     def request(self) -> None:
-        """Let `run` reload soon; for signal handlers."""
+        """Let `run` reload soon. Signal handlers may call this."""
         self._requested.set()
 
     async def run(self) -> None:

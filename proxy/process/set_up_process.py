@@ -31,8 +31,8 @@ with (10,000, 10, 10).
 
 REQUEST_OBJECTS = 120
 CONNECTION_OBJECTS = 20
-"""Objects of a request in flight with its connection to the vendor, and objects of a client's connection (99 and 19
-were counted)."""
+"""The approximate numbers of objects of a request in flight with its connection to the vendor, and of objects of a
+client's connection (99 and 19 were counted)."""
 
 FOLLOW_EVERY = 0.1
 """Seconds between two updates of the threshold. Even a burst of requests creates fewer than COLLECT_AFTER objects in
@@ -104,8 +104,8 @@ def objects_held(requests: int, connections: int) -> int:
 
 
 async def collect_by_load(held: Callable[[], int]) -> None:
-    """Tune the garbage collector, and until cancelled raise its threshold by `held`, the number of objects in use. A
-    burst of requests is no reason to look for cycles."""
+    """Tune the garbage collector, and until cancelled raise its threshold by `held`, the number of objects in use.
+    Without this, a burst of requests would cause collections that find no cycles."""
     tune_garbage_collector()
     first, *others = COLLECT_AFTER
     while True:

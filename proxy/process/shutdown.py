@@ -50,8 +50,8 @@ async def drain(app: Drainable, grace: float, limit: float) -> None:
     then wait until nothing is in flight.
 
     After `limit` seconds the remaining requests get an error, streams in-band. Another SETTLE seconds let clients on
-    idle keep-alive connections learn that their connection closes; without them a deploy fails about one request per
-    client.
+    idle keep-alive connections notice that their connection closes. Without these seconds, about one request per client
+    would fail at each restart.
     """
     gateway = app.gateway
     gateway.ready = False

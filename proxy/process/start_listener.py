@@ -25,8 +25,8 @@ new connections, 1,300 to 5,000 were refused later than 50 ms after they were se
 """
 
 OPERATOR_ACCEPTS = 8
-"""The same for the operator's listener. Requests must not wait for its bursts of connections, for example with wrong
-tokens."""
+"""Connections to the operator's listener that are accepted in one event loop iteration. Requests must not wait for
+bursts of these connections, for example with wrong tokens."""
 
 ListenerOpener = Callable[[PublicServer, Secured], Awaitable[asyncio.Server]]
 """Begins to accept connections for a server, with the given TLS options. Raises OSError."""

@@ -1,9 +1,10 @@
-"""The signatures of texts: which part of a response is stored, and how it goes back into a client's messages.
+"""Selects the signatures of texts to store from a response, and restores them in a client's messages.
 
-Gemini signs the last part of a text, in a stream after the text has been shown. It recommends to send the signature
-back, and does not demand it. A chat client that keeps further fields sends it back in `extra_content`, and a Responses
-client with the message; the Messages API has no field for it, and most clients of the others send no signature back.
-The text and the message before it identify the missing signature. White space does not count, since clients trim texts.
+Gemini signs the last part of a text. In a stream, the signature follows the text. Gemini recommends to send it back,
+and does not demand it. A chat client that keeps additional fields sends it back in `extra_content`, and a Responses
+client sends it with the message. The Messages API has no field for it, and most clients of the other APIs send no
+signature back. The text and the message before it identify the missing signature. White space is ignored, because
+clients trim texts.
 
 Source: "Thought signatures" page of the Gemini API, November 2026.
 """
@@ -21,10 +22,10 @@ MOST_TEXT: Final = 128 * 1024
 """The most characters of a text whose signature is stored."""
 
 MOST_SEARCHED: Final = 1024 * 1024
-"""The most characters of texts that are looked up for one request, the latest first; hashing them takes 10 ms."""
+"""The most characters of all texts that are looked up for one request, the latest first. Hashing them takes 10 ms."""
 
 MOST_LOOKED_UP: Final = 64
-"""The most texts of a conversation that are looked up, the latest."""
+"""The most texts of a conversation that are looked up, the latest first."""
 
 _LONG_TEXT: Final = 64 * 1024
 
@@ -67,7 +68,8 @@ def key_of_text(text: str, marks: Iterable[str]) -> str:
 
 
 def signed_text(text: str, signature: str | None, extras: Extras | None) -> SignedText | None:
-    """Return the signed text to store of a response without calls; `None` if nothing of it signs the text."""
+    """Return the signed text to store of a response without calls; `None` if the response has no signature of its
+    text."""
     details = without_signature((extras or NO_EXTRAS).reasoning_details, signature)
     kept = tuple([each for each in details if is_of_text(each)])
     if not (signature or kept) or not text.strip() or len(text) > MOST_TEXT:
@@ -94,7 +96,7 @@ def unsigned_texts(messages: Sequence[JsonObject]) -> list[tuple[int, str]]:
 
 
 def with_signature(message: JsonObject, signature: str | None, details: Sequence[JsonObject]) -> JsonObject:
-    """Return a message of the model with the signature of its text; the client's own fields stay."""
+    """Return a message of the model with the signature of its text. Fields that the client sent stay unchanged."""
     signed = {**message}
     if signature is not None:
         signed["extra_content"] = extra_content(signature)
@@ -132,7 +134,7 @@ class GatheredSignatures:
         self._left = MOST_TEXT
 
     def add(self, event: StreamEvent) -> SignedText | None:
-        """Add the next event; return the signed text that it ends, if it ends one."""
+        """Add the next event. If it ends a signed text, return that text."""
         if self._left < 0 or not isinstance(event, Chunk):
             return None
         grown = self._texts.get(event.index)

@@ -139,7 +139,7 @@ def merged(parts: Sequence[Part], shown: int) -> list[Part]:
 
 
 SHOWN_ATTEMPTS: Final = 5
-"""Attempts without a response that the log names."""
+"""The most attempts without a response that the log names."""
 
 
 def milliseconds_of_parts(record: RequestRecord, end: float) -> dict[str, float]:
@@ -161,8 +161,8 @@ def milliseconds_of_parts(record: RequestRecord, end: float) -> dict[str, float]
 
 
 SHORTEST_PACE: Final = 0.02
-"""Seconds that a stream has to last for its pace to be known: a stream that came at once, or was held back, has no
-pace."""
+"""The least seconds that a stream must last for its tokens per second to be known. A stream that arrived at once, or
+was held back, has no such rate."""
 
 
 def tokens_per_second(record: RequestRecord, end: float) -> float | None:

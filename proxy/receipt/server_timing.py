@@ -15,14 +15,13 @@ from proxy.request_outcomes import Receipt
 from proxy.request_record import Attempt, RequestRecord
 
 MOST_BYTES: Final = 300
-"""The header line, with its line end, is shorter than this number of bytes."""
+"""The number of bytes that the header line, with its line end, must stay below."""
 
 MOST_NAME: Final = 120
 """The most characters of a deployment's name; for a longer name only the outcome is sent."""
 
 _TEXTS: Final = tuple([str(units / 100) for units in range(1024)])
-"""The texts of the times from 0 to 10.23 ms, by hundredths of a millisecond, because formatting a float takes 0.2
-us."""
+"""The texts of the times from 0 to 10.23 ms in steps of 0.01 ms, made once because formatting a float takes 0.2 us."""
 
 _AROUND: Final = len("Server-Timing: \r\n")
 _UNPRINTABLE: Final = re.compile(r"[^ -~]")

@@ -10,7 +10,8 @@ LONG_PART: Final = 256 * 1024
 """Bytes of an event, or of a response at its end, up to which the frames are written on the event loop."""
 
 TOKEN_WEIGHT: Final = 4096
-"""Characters that a token with up to 20 log probabilities counts as: it takes as long to write."""
+"""The number of characters that a token with up to 20 log probabilities counts as, because it takes as long to
+write."""
 
 
 def weight_of_logprobs(logprobs: Logprobs) -> int:

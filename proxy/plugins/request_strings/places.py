@@ -14,7 +14,7 @@ from typing import Final
 from proxy.plugins.request_strings.media_texts import is_sound_uri
 
 Judge = Callable[[str, Mapping[str, object]], bool]
-"""Returns whether a string, which is a field of this object, is hidden from guards."""
+"""Returns whether a string in a field of this object is hidden from guards."""
 
 TypeOf = Callable[[Mapping[str, object]], str | None]
 """Returns the media type of the bare base64 in an object. It is empty if the type is unknown, and `None` if there is

@@ -1,4 +1,5 @@
-"""Checks budgets in USD against the prices, configured or listed, of the deployments that count in them."""
+"""Checks budgets in USD against the prices, configured or listed, of the deployments whose costs count in the
+budgets."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
