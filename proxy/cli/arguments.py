@@ -395,4 +395,4 @@ _ADDERS: Sequence[Callable[[Commands], None]] = (
     _add_completion,
     _add_version,
 )
-"""In the order of the help output."""
+"""The commands in the order of the help output."""

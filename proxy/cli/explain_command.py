@@ -257,7 +257,8 @@ def cache_of(explanation: Explanation) -> CacheRules | None:
 
 
 def cached_clause(explanation: Explanation) -> str:
-    """Return whether the response cache of the name is used for the request, as a clause; empty if it has no cache."""
+    """Return a clause that says whether the response cache of the name is used for the request; empty if the name has
+    no cache."""
     calls = explanation.chosen
     if cache_of(explanation) is None or not isinstance(calls, CallPlan):
         return ""

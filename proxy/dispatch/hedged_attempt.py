@@ -2,7 +2,8 @@
 
 The first attempt runs in the task of the request, as without a second one. The second runs in a task of its own, with a
 record and deadlines of its own, which become the request's if it wins. The attempt that has content first ends the
-other one through the deadlines of that, within the same step, so that no content of a loser is handed on."""
+other attempt by expiring its deadlines, within the same event loop iteration, so that no content of the losing attempt
+is handed on."""
 
 from asyncio import Task, wait
 from collections.abc import Awaitable
@@ -34,15 +35,15 @@ from proxy.timers import Timer, loop_alarms
 T = TypeVar("T")
 
 SPARE: Final = 1.0
-"""Seconds by which the deadlines of a second attempt outlast the request's, which end both: if the request's time is
-over, that is no failure of a deployment that was called late."""
+"""Seconds by which the deadlines of a second attempt outlast the request's. So the request's deadlines end both
+attempts, and a deployment that was called late is not blamed when the request's time is over."""
 
 UNWINDING: Final = 5.0
 """Seconds that a cancelled attempt may take to end. Closing a connection takes no time."""
 
 
 class Hedgeable(Protocol[T]):
-    """Attempts of which two may run at a time. See `proxy.dispatch.attempt_loop.Attempts`."""
+    """Attempts of which two may run at a time. They are also `proxy.dispatch.attempt_loop.Attempts`."""
 
     @property
     def kind(self) -> AnswerKind:
@@ -55,10 +56,11 @@ class Hedgeable(Protocol[T]):
         limits: AttemptLimits,
         queue: DeploymentQueue | None = None,
     ) -> Awaitable[T]:
-        """Make one attempt. With a `queue` it has its slot there already."""
+        """Make one attempt. If `queue` is given, the attempt already has its slot in it."""
 
     def adopt(self, exchange: Exchange[ClientRequest], made: T) -> None:
-        """Make the result of an attempt this request's own, whose record and deadlines count from now on."""
+        """Make the result of an attempt the result of this request, whose record and deadlines apply to it from now
+        on."""
 
     async def discard(self, record: RequestRecord, made: T, error: BaseException) -> None:
         """End the result of an attempt that lost, and note its usage."""
@@ -74,7 +76,7 @@ class HedgeContext(NamedTuple):
 
 
 class HedgedAttempts(Generic[T]):
-    """The second attempts of the requests whose names have them: `proxy.dispatch.attempt_loop.Hedges`."""
+    """Makes the second attempts of requests whose names have them. Implements `proxy.dispatch.attempt_loop.Hedges`."""
 
     __slots__ = ("attempts", "context")
 
@@ -85,7 +87,7 @@ class HedgedAttempts(Generic[T]):
     def race(
         self, exchange: Exchange[ClientRequest], first: CallPlan, candidates: Candidates[CallPlan]
     ) -> "HedgeRace[T] | None":
-        """See Hedges. The requests of the name are counted, whether or not they may have a second attempt."""
+        """Implement `Hedges`. Every request of the name is counted, whether or not it may have a second attempt."""
         context, rules, plan = self.context, exchange.plan.hedge, exchange.plan
         if rules is None:
             return None
@@ -94,15 +96,15 @@ class HedgedAttempts(Generic[T]):
             return None
         placed = exchange.record.placed
         if placed is not None and placed.outcome(first.target.label) == "spilled_load":
-            return None  # its home is only busy, and has the cache that this deployment lacks
+            return None  # the conversation's own deployment is only busy, and has its cache
         wait = rules.wait(context.retries.breakers.of(first.target).percentile(self.attempts.kind))
         return None if wait is None else HedgeRace(self, exchange, first, candidates, rules, wait)
 
 
 @dataclass(slots=True, eq=False)
 class _Second(Generic[T]):
-    """A second attempt, from its begin on: the request with a record of its own, its prepared call, and the parts of
-    limits and of USD per hour that it holds."""
+    """A second attempt that has begun: the request with a record of its own, its prepared call, and the amounts of the
+    deployment's limits and of USD per hour that are reserved for it."""
 
     exchange: Exchange[ClientRequest]
     prepared: CallPlan
@@ -114,8 +116,8 @@ class _Second(Generic[T]):
 
 class HedgeRace(Generic[T]):
     """One request, whose first attempt may be followed by a second one after `wait` seconds without content. `failed`
-    is the prepared call of the attempt whose failure `run` raises, `other` the failure of the other one, if both
-    failed."""
+    is the prepared call of the attempt whose failure `run` raises. If both failed, `other` is the failure of the other
+    attempt."""
 
     __slots__ = (
         *("_alarm", "_attempts", "_before", "_candidates", "_context", "_counted", "_ended", "_first", "_late", "_own"),
@@ -192,7 +194,7 @@ class HedgeRace(Generic[T]):
         now = ringing.now()
         started = record.attempts[-1].started if len(record.attempts) > self._before else now
         due = started + self._wait
-        if due > now:  # it has waited for its slot
+        if due > now:  # the first attempt has waited for its slot
             self._alarm = ringing.set(due, self._rang)
             return
         if self._attempts.kind is AnswerKind.WHOLE and record.attempts[-1].head:
@@ -208,7 +210,7 @@ class HedgeRace(Generic[T]):
             self._task = self._context.tasks.start(self._run_second())
 
     async def _run_second(self) -> None:
-        """Make the second attempt, if a deployment takes it at once. Its end stands in `_second`."""
+        """Make the second attempt, if a deployment takes it at once. Its result or failure is in `_second`."""
         exchange = self._exchange
         own = self._own = Deadlines(exchange.deadlines.remaining + SPARE)
         try:
@@ -236,7 +238,7 @@ class HedgeRace(Generic[T]):
             if prepared is None or len(prepared.calls) != 1 or not self._is_well(target):
                 continue
             if not bucket.has_one(self._rules):
-                return "refused_share"  # others have taken the last ones while this was prepared
+                return "refused_share"  # other requests have used the share up during the preparation
             queue = reports.deployments.take_free(target, exchange.team.name)
             if queue is None:
                 refused = "refused_busy"
@@ -267,13 +269,13 @@ class HedgeRace(Generic[T]):
         return self._context.states.spending(self._exchange.plan.label)
 
     def _is_well(self, target: Target) -> bool:
-        """Return whether a deployment is healthy; one that recovers only gets its share of requests."""
+        """Return whether a deployment is healthy for a second attempt. A recovering deployment is not."""
         retries = self._context.retries
         breaker, now, tenant = retries.breakers.of(target), retries.now(), self._exchange.team.tenant
         return breaker.untroubled(now) and breaker.healthy(now, tenant)
 
     def _branch(self, own: Deadlines, prepared: CallPlan) -> Exchange[ClientRequest]:
-        """Return the request as the second attempt has it, with a record of its own."""
+        """Return the request for the second attempt, with a record of its own."""
         exchange, record = self._exchange, self._exchange.record
         if exchange.heavy:
             record.heavy.append(prepared)
@@ -289,7 +291,7 @@ class HedgeRace(Generic[T]):
         except UpstreamError as error:
             second.failure = error.failure
         except GatewayError:
-            return  # its window is too small for the client's demands, which only this attempt has found
+            return  # the model's window is too small for the request, as only this attempt found out
         else:
             second.made = made
             if not self._ended:
@@ -298,13 +300,13 @@ class HedgeRace(Generic[T]):
     # How the race ends -----------------------------------------------------------------------------------------------
 
     def _second_won(self) -> T:
-        """Return the result of the second attempt, as the request's own."""
+        """Return the result of the second attempt, and make it the result of the request."""
         second, record, context = self._second, self._exchange.record, self._context
         if second is None or second.made is None:
             raise RuntimeError("an attempt was ended by one that has not succeeded")
         branch, made, lost = second.exchange.record, second.made, record.unanswered[self._counted :]
         second.made, cancelled = None, 0.0
-        if record.attempts[-1].outcome == SUPERSEDED:  # else it has failed, and the second has served as the next
+        if record.attempts[-1].outcome == SUPERSEDED:  # else the first failed, and the second replaced its retry
             lost = bounded(lost, self._first)
             cancelled = usd_of(lost)
         self._spending.settle(second.reserved, cancelled, context.retries.now())
@@ -322,8 +324,8 @@ class HedgeRace(Generic[T]):
         return made
 
     async def _second_or(self, task: Task[None], failure: Failure) -> T | None:
-        """Return the result of the second attempt after the first has failed; `None` if it did not begin, or would be
-        of no use. Raises UpstreamError if it fails too."""
+        """Return the result of the second attempt after the first has failed; `None` if the second attempt did not
+        begin, or would be of no use. Raises UpstreamError if it fails too."""
         final = not (VERDICTS[failure.kind].try_next and may_repeat(failure, self._first.target.retries.safety))
         if final or task.done():
             await self._end_second("cancelled", SupersededError())
@@ -347,8 +349,8 @@ class HedgeRace(Generic[T]):
         raise UpstreamError(second.failure)
 
     async def _end_second(self, outcome: HedgeOutcome, error: BaseException) -> None:
-        """End the second attempt, if there is one: it has `lost`, or is `cancelled` together with the request, which
-        this error ends."""
+        """End the second attempt, if there is one. `outcome` says whether it lost or is cancelled together with the
+        request; `error` ends the request."""
         task = self._task
         if task is None:
             return

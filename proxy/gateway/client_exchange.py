@@ -1,4 +1,4 @@
-"""The exchange as the gateway has it: the request of a client is read and planned, and its response is written."""
+"""The exchange of one client request in the gateway: the request is read and planned, and its response is written."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -38,21 +38,23 @@ from proxy.telemetry.request_outcomes import record_client_gone
 from proxy.timers import Timers, TimerWheel, loop_alarms
 
 BUFFERED_BYTES: Final = 64 * 1024
-"""Bytes of a response that the connection's buffer takes at once."""
+"""The most bytes of a response that the connection's buffer takes at once."""
 
 _SECONDS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 _EVENTS: Final = header_lines(STREAM_HEADERS)
 _JSON: Final = header_lines({**BASE_HEADERS, "Content-Type": JSON, "x-accel-buffering": "no"})
-"""The lines of a head before keep-alives, which nginx would hold back."""
+"""The lines of a response head that keep-alives follow. Without `x-accel-buffering: no`, nginx would hold keep-alives
+back."""
 
 
 @dataclass(slots=True, eq=False)
 class Exchanges:
     """The state that the exchanges of all clients share. `hooks` are the hooks of requests that begin from now on;
-    `deadlines` are the deadlines of the requests in flight, to end them, and `alarms` ring them; `draining` makes each
-    response close its connection; `now` is the event loop's clock in seconds; `guard` calls observers while requests
-    run; `wheel` calls the streams of clients that wait in silence; work of large requests runs in `threads`."""
+    `deadlines` are the deadlines of the requests in flight, by which they can be ended, and `alarms` are their timers;
+    `draining` makes each response close its connection; `now` is the event loop's clock in seconds; `guard` calls
+    observers while requests run; `wheel` calls the streams of clients that wait in silence; work of large requests runs
+    in `threads`."""
 
     metrics: Metrics
     now: Callable[[], float]
@@ -68,18 +70,18 @@ class Exchanges:
         self.wheel = TimerWheel(self.alarms)
 
     def response(self, status: int, body: bytes, record: RequestRecord, extra: Mapping[str, str]) -> BufferedResponse:
-        """Return a response with these headers, and note its status in the record."""
+        """Return a response with these extra headers, and note its status in the record."""
         return self.settled(status, body, record, header_lines(extra))
 
     def settled(self, status: int, body: bytes, record: RequestRecord, lines: str) -> BufferedResponse:
-        """Do as `response`, with headers that are lines already."""
+        """Do as `response`, with headers that are already formatted as lines."""
         if record.held is not None:
             self.end_held(record)
         return self.unsettled(status, body, record, lines)
 
     def unsettled(self, status: int, body: bytes, record: RequestRecord, lines: str) -> BufferedResponse:
-        """Return a response that takes time to be written: the reservations of the request in limits end with its
-        record, since the ledger distinguishes its rows by when they end."""
+        """Return a response that takes time to be written. The request's reservations in limits are not ended here, but
+        with its record, because the ledger distinguishes its rows by the time of their end."""
         record.status = status
         show(record, body)
         lines = f"x-request-id: {record.request_id}\r\n{lines}"  # of an id that is fit for headers
@@ -96,12 +98,12 @@ class Exchanges:
         return response
 
     def end_held(self, record: RequestRecord) -> None:
-        """End the reservations of a request in limits, if it has any. A fault in it changes no response."""
+        """End the reservations of a request in limits, if it has any. An exception meanwhile changes no response."""
         if record.held is not None and not record.held.ended:
             self.guard.call("limits", record.request_id, record.held.end, record)
 
     def overloaded(self, record: RequestRecord, reason: OverloadReason) -> GatewayError:
-        """Return the error of a request that is refused for the gateway's own sake, and count it."""
+        """Return the error of a request that is refused because the gateway is overloaded, and count the refusal."""
         record.outcome = "shed"
         self.metrics.shed(reason)
         return overloaded(reason)
@@ -112,7 +114,7 @@ class Named(Protocol):
 
     @property
     def model(self) -> str:
-        """The model that it is for."""
+        """The model that the request names."""
 
 
 N = TypeVar("N", bound=Named)
@@ -120,12 +122,13 @@ T = TypeVar("T")
 
 
 class ClientExchange(Exchange[R]):
-    """An exchange with its client. The listener's request and its `head` are there from the begin; `snapshot`, `key`,
-    `team` and `hooks` once the team is known, and they hold until the end; `request`, `plan` and `deadlines` once the
-    request has been parsed and planned.
+    """An exchange with its client. The listener's request and its `head` are set from the beginning. `snapshot`, `key`,
+    `team` and `hooks` are set once the team is known, and do not change until the end. `request`, `plan` and
+    `deadlines` are set once the request has been parsed and planned.
 
-    `size` are the bytes of its body and of the stored responses that it continues, `continued` is the number of their
-    conversation, `prompt_tokens` the estimated length of a prompt that was measured off the event loop.
+    `size` is the number of bytes of the request's body and of the stored responses that it continues, `continued` is
+    the number of the conversation of these responses, `prompt_tokens` the estimated length of a prompt that was
+    measured off the event loop.
     """
 
     __slots__ = (
@@ -159,8 +162,8 @@ class ClientExchange(Exchange[R]):
         return next((source for hook in self.hooks if (source := hook.context()) is not None), None)
 
     def default_model(self, task: Task | None = None) -> str | None:
-        """Return the default for a body that names no model: the path's model, or else the configuration's. Raises
-        GatewayError for a path with an invalid name."""
+        """Return the model for a body without a model: the model in the path, or else the configuration's default
+        model. Raises GatewayError for a path with an invalid name."""
         if self.match.tail is None:
             surface, snapshot = self.surface.name, self.snapshot
             return snapshot.default_models.get(surface) if task is None else snapshot.task_models.get((surface, task))
@@ -177,8 +180,8 @@ class ClientExchange(Exchange[R]):
         return cast(N, replace(cast(UnifiedRequest, request), model=name))
 
     async def parsed(self, parse: Callable[[], T]) -> T:
-        """Return the result of `parse`: of a heavy body in a thread. It is freed off the event loop once the
-        request has ended."""
+        """Return the result of `parse`, which runs in a thread if the body is heavy. Such a result is freed off the
+        event loop once the request has ended."""
         if not self.heavy:
             return parse()
         request = await self.shared.threads.run(self.record.owner, parse)
@@ -188,14 +191,15 @@ class ClientExchange(Exchange[R]):
     # Its plan -------------------------------------------------------------------------------------------------------
 
     def plan_task(self, name: str, load: Load) -> None:
-        """Plan a request for `name` of its team, and note the name in the record. Raises GatewayError for a name that
-        the team may not use."""
+        """Plan a request for the team's model or route `name`, and note the name in the record. Raises GatewayError for
+        a name that the team may not use."""
         self.plan = plan_for(self.snapshot, self.team, name, self.surface.name, load)
         self.record.model = self.plan.label
 
     def plan_text(self: "ClientExchange[UnifiedRequest]", limits: TeamLimiter, load: Load) -> None:
-        """Do as `plan_task`, by the conversation of the request, or plan for another name if the budget of its
-        team says so. This is only for text: no other task has turns, or can be done by the model of a chat."""
+        """Do as `plan_task`, with the conversation of the request taken into account, and with another name if the
+        budget of its team requires that. This is only for text: other tasks have no turns, and a chat model cannot do
+        them."""
         record, name, snapshot = self.record, self.request.model, self.snapshot
         if snapshot.has_affinity:
             plan = self._placed(self.team, name, load)
@@ -203,7 +207,7 @@ class ClientExchange(Exchange[R]):
             plan = plan_for(snapshot, self.team, name, self.surface.name, load)
         if limits.routed and (instead := limits.route(self.key, snapshot)) is not None and instead[0] != name:
             record.routed, team = instead
-            # The response names the model that served, as it does for a route of the configuration.
+            # As for a route of the configuration, the response names the model that served.
             plan = replace(self._placed(team, record.routed, load), by_route=True)
         self.plan = plan
         record.model = plan.label
@@ -221,7 +225,7 @@ class ClientExchange(Exchange[R]):
         return plan
 
     def add_hooks(self: "ClientExchange[UnifiedRequest]") -> None:
-        """Add the hooks that the request has by the features of its plan."""
+        """Add the hooks of the features that the request's plan uses."""
         self.hooks = (*self.hooks, *self.shared.hooks.of_plan(self, self.http.headers))
 
     def set_deadlines(self) -> None:
@@ -243,7 +247,8 @@ class ClientExchange(Exchange[R]):
     # Its body -------------------------------------------------------------------------------------------------------
 
     async def read_body(self) -> bytes:
-        """Return the body. Raises GatewayError if it cannot be read, or does not fit beside the bodies of others."""
+        """Return the body. Raises GatewayError if it cannot be read, or does not fit into memory beside the bodies of
+        other requests."""
         body = self.whole_body()
         if body is not None:
             return body
@@ -256,8 +261,8 @@ class ClientExchange(Exchange[R]):
         return self._taken(body)
 
     def whole_body(self) -> bytes | None:
-        """Return the body if all of it has come, so that nothing has to be waited for; else `None`. Raises as
-        `read_body` does."""
+        """Return the body if it has been received completely, without waiting; else `None`. Raises as `read_body`
+        does."""
         body = received_body(self.http)
         if body is None:
             return None
@@ -275,20 +280,21 @@ class ClientExchange(Exchange[R]):
         return body
 
     def _hold_body(self, length: int) -> None:
-        """Count `length` received bytes. Raises GatewayError if they are too many beside the bytes of others."""
+        """Count `length` received bytes. Raises GatewayError if they are too many beside the bytes of other
+        requests."""
         if not self.admitted.hold_body(length):
             raise self.shared.overloaded(self.record, OverloadReason.BODY_BYTES)
 
     def hold_more(self, length: int) -> None:
-        """Count bytes that the request needs besides its body. Raises GatewayError if they do not fit beside the bytes
-        of others."""
+        """Count bytes that the request needs besides its body. Raises GatewayError if they are too many beside the
+        bytes of other requests."""
         if not self.admitted.hold_more(length):
             raise self.shared.overloaded(self.record, OverloadReason.BODY_BYTES)
 
     # Its response ---------------------------------------------------------------------------------------------------
 
     async def begin_stream(self, extra: Mapping[str, str]) -> StreamedResponse:
-        """Begin a streamed response with these headers, which leave with its first chunk."""
+        """Begin a streamed response with these extra headers. They are sent together with its first chunk."""
         response = self._opened(StreamedResponse({**STREAM_HEADERS, **extra}, self._own_lines()))
         self.stream_begun()
         return response
@@ -301,17 +307,17 @@ class ClientExchange(Exchange[R]):
         return ClientStream(self.open_json, self.record, self.shared.wheel, BLANK, every)
 
     def open_events(self, lines: str) -> StreamedResponse:
-        """Begin a stream of events with these lines of a head: as `begin_stream`, without a mapping of the headers that
-        are the same in every head. The exchange has the slot of a request until `stream_begun` is
+        """Begin a stream of events with these extra header lines. Unlike `begin_stream`, this builds no mapping of the
+        headers that are the same in every head. The exchange keeps the slot of a request until `stream_begun` is
         called."""
         return self._opened(StreamedResponse({}, f"{_EVENTS}{self._own_lines()}{lines}", whole_events=True))
 
     def open_json(self, lines: str) -> StreamedResponse:
-        """Begin a response whose JSON follows, of any length."""
+        """Begin a response whose JSON body follows and may have any length."""
         return self._opened(StreamedResponse({}, f"{_JSON}{self._own_lines()}{lines}"))
 
     def stream_begun(self) -> None:
-        """Take the slot of a stream, and free the client's request."""
+        """Exchange the request's slot for the slot of a stream, and free the client's request."""
         self.admitted.commit()
         if self.http.content.at_eof():
             cast(Incoming, self.http).let_head_and_body_go()
@@ -354,8 +360,8 @@ class ClientExchange(Exchange[R]):
 
 
 def seconds_of(text: str) -> float:
-    """Return the seconds in which the client wants the response: a duration, so that clocks may differ. Raises
-    GatewayError for another text."""
+    """Return the seconds within which the client wants the response. They are a duration, so that the clocks may
+    differ. Raises GatewayError for any other text."""
     if not _SECONDS.fullmatch(text) or not float(text):
         raise invalid_request(
             (FieldProblem((TIMEOUT_HEADER,), f"'{TIMEOUT_HEADER}' must be a number of seconds, such as 30 or 2.5."),)

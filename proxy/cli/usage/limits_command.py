@@ -28,7 +28,7 @@ WILDCARDS: Final[Mapping[str, str]] = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # n
 @dataclass(frozen=True, slots=True)
 class LimitsOptions:
     """The options of the command line. `team` selects the limits of one team; `None`: all. `admin_port` is the port of
-    the admin listener if the gateway was started with another than the configuration's."""
+    the admin listener if the gateway was started with a port other than the configuration's."""
 
     team: str | None = None
     admin_port: int | None = None
@@ -38,7 +38,8 @@ Limit = Mapping[str, Any]  # Any: JSON of the gateway
 
 
 def limits(source: Source, options: LimitsOptions, show: Callable[[Mapping[str, Any], tzinfo], None]) -> int:
-    """Show the limits of the running gateway. Raises CommandError if there is none, or if it does not have the team."""
+    """Show the limits of the running gateway. Raises CommandError if no gateway is running, or if it does not have the
+    team."""
     server = known_table(source).config.server
     found = asked(server.admin, options)
     if isinstance(unknown := found.get("unknown"), str):
