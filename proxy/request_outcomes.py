@@ -30,8 +30,8 @@ HEDGE_OUTCOMES: Final[tuple[HedgeOutcome, ...]] = get_args(HedgeOutcome)
 the first attempt had content first (`lost`), the second attempt failed (`failed`), or the request ended before either
 attempt had content (`cancelled`). If there was no second attempt: too many requests of the name had a second attempt
 (`refused_share`), the cost of cancelled calls has reached its cap (`refused_cap`), the other deployments had no free
-slot or were at a limit (`refused_busy`), none of them was healthy or could honour the request (`refused_target`), or
-half of the deployments are late (`closed`)."""
+slot or were at a limit (`refused_busy`), no other deployment was healthy or could honour the request
+(`refused_target`), or half of the deployments are late (`closed`)."""
 
 SUPERSEDED: Final = "superseded"
 """The outcome of an attempt that ended because another attempt of its request answered first."""

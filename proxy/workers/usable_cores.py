@@ -31,9 +31,6 @@ def _granted(own: Path, mount: Path) -> Iterator[float]:
             quota, period = (folder / "cpu.max").read_text(encoding="ascii").split()
             if quota != "max":
                 yield int(quota) / int(period)
-        except (
-            OSError,
-            ValueError,
-            ZeroDivisionError,
-        ):  # the file is absent (the root group has none) or has an unknown form
+        except (OSError, ValueError, ZeroDivisionError):
+            # The file is absent (the root group has no such file), or has an unknown form.
             continue

@@ -86,7 +86,7 @@ class MessagesRenderer(RunRenderer):
         self._open = ""
         self._text: bytes | None = None
         self._thinking_index: JsonValue = None
-        # Extras are created only when needed: nearly every stream has none, and a stream may last for minutes.
+        # Extras are created only when needed: nearly every stream lacks them and may last for minutes.
         self._details: GrowingExtras | None = None
         self._late_details: list[JsonObject] = []
         self._calls = MessageCalls()

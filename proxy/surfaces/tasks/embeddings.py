@@ -87,8 +87,8 @@ _ALIASES: Mapping[str, str] = {
 
 
 def parse_embeddings(body: bytes, default_model: str | None = None) -> EmbeddingsRequest:
-    """Return the checked request, with `default_model` as its model if the body names none. Raises GatewayError with
-    all problems."""
+    """Return the checked request, with `default_model` as its model if the body has no `model`. Raises GatewayError
+    with all problems."""
     fields = read_fields(body, _CHECKS, _ALIASES)
     _check_forms(fields, fields.unknown)
     _check_forms(fields, fields.get("inference_extra_params", dict) or {})

@@ -51,8 +51,8 @@ _ALIASES: Mapping[str, str] = {"top_k": "top_n", "truncation": "truncate"}
 
 
 def parse_rerank(body: bytes, default_model: str | None = None) -> RerankRequest:
-    """Return the checked request, with `default_model` as its model if the body names none. Raises GatewayError with
-    all problems."""
+    """Return the checked request, with `default_model` as its model if the body has no `model`. Raises GatewayError
+    with all problems."""
     fields = read_fields(body, _CHECKS, _ALIASES)
     query = fields.required("query", str, "")
     documents: tuple[str | JsonObject, ...] = fields.required("documents", tuple, ())
