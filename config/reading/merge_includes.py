@@ -28,8 +28,8 @@ _MOST_LEVELS: Final = 10
 
 
 def as_configuration(parsed: Parsed, name: str, keys: Sequence[str]) -> Parsed:
-    """Return `parsed` if it has any of the outermost `keys` of a configuration. Any other file may hold secrets: then
-    return its problems without names, and no tree."""
+    """Return `parsed` if it has any of the outermost `keys` of a configuration, or neither keys nor problems. Any other
+    file may hold secrets: return its problems without names, and no tree."""
     if not parsed.keys.isdisjoint(keys) or not (parsed.keys or parsed.problems):
         return parsed
     problems = tuple(replace(problem, path="") for problem in parsed.problems)

@@ -50,8 +50,8 @@ class Model:
     """One entry of `models`: its targets in the configured order, the policy that orders them, the rules of its
     response cache (`None`: no cache), and whether the list of models names it.
 
-    `affinity` are its rules for conversations, and `placing` the same rules as they apply under its policy. `group` are
-    its targets as members for conversations (`None`: no affinity). `hedge` are the rules of second attempts.
+    `affinity` has the configured rules for conversations, `placing` the rules that apply under the policy. `group` has
+    the targets that share the conversations (`None`: no affinity). `hedge` has the rules of second attempts.
     """
 
     name: str
@@ -75,9 +75,9 @@ class RouteMember:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Route:
-    """A name over models: its members, the policy that orders them, and whether the list of models names it.
-    `own_settings` are the route's own settings; `settings_of` returns the settings that apply to its requests.
-    `placing` and `group` have the same meaning as in Model."""
+    """A route: its members, the policy that orders the members, and whether the list of models names the route.
+    `own_settings` has the route's configured settings; `settings_of` also follows a route with one member. `placing` and
+    `group` have the same meaning as in Model."""
 
     name: str
     policy: str
@@ -94,13 +94,14 @@ _AS_ROUTES: Mapping[str, Route] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Team:
-    """A team and its rights, or the part of them that one of its keys has. `allow` are patterns over names. `routes`
-    are its own routes that may be requested. `inner_routes` are all its own routes; inside other routes they take
-    precedence over the configured routes.
+    """A team and its rights, or the rights of one key of the team. `allow` has patterns of the names that clients may
+    request. `routes` has the team's own routes that clients may request. `inner_routes` has all of the team's own
+    routes: if a target of a route has the name of one of them, the team's own route is used.
 
-    `on_unsupported`, `context_length_exceeded_behavior` and `media` override the deployment's settings (`None`: the
-    deployment's). `extra_params` and `extra_headers` are whether the team's clients may send `inference_extra_params`
-    and `inference_extra_headers`. `limits`, and `tags` for the ledger, apply to all its keys together.
+    `on_unsupported`, `context_length_exceeded_behavior` and `media` override the settings of deployments; `None` keeps
+    the deployment's setting. `extra_params` and `extra_headers` are true if the team's clients may send
+    `inference_extra_params` and `inference_extra_headers`. All keys of the team share `limits` and, for the ledger,
+    `tags`.
     """
 
     name: str
@@ -126,7 +127,7 @@ class Team:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Key:
-    """A team's key, which expires at `ends` (unix s, infinity: never). `name` is for the log, possibly empty.
+    """A team's key. It expires at `ends` (Unix seconds; infinity: never). `name` is for the log, and may be empty.
 
     `team` has the rights of requests with this key. If the key's own `allow` list narrows the team's rights, `team` is
     a separate object with the same name. `label` is the name, or the first 8 hex digits of the key's digest if the key
@@ -364,8 +365,8 @@ def _key(own: TeamKey, team: Team, allow: tuple[str, ...] | None, limits: LimitC
 
 
 def _narrowed(team: Team, names: tuple[str, ...]) -> Team:
-    """Return a team's rights, narrowed to the names that a key may use. Its own routes keep their meaning. The loader
-    has checked that the team may use all of the names; the name of an own route grants nothing else."""
+    """Return a team's rights, narrowed to the names that a key may use; the team may use each of them. A name of one of
+    the team's own routes still means that route, and does not grant a model of the same name."""
     granted = tuple(name for name in names if name not in team.routes or any(covers(each, name) for each in team.allow))
     routes = {name: route for name, route in team.routes.items() if any(covers(pattern, name) for pattern in names)}
     return replace(team, allow=granted, routes=MappingProxyType(routes))
