@@ -1,6 +1,7 @@
 """The ledger in a serving process: its journal, and the sums of spending that it reads from the database.
 
-The sums of an end user are read when the user is first seen. Its requests wait for them. One reading serves many users.
+The sums of an end user are read at the user's first request. The user's requests wait for the sums. One reading of the
+database can read the sums of many users.
 """
 
 import asyncio
@@ -28,14 +29,15 @@ from proxy.request_record import UNKNOWN_TEAM, RequestRecord
 from proxy.routing.snapshot import Snapshot
 
 USERS_PER_READ: Final = 500
-"""The most users that are read together."""
+"""The most end users whose sums one reading reads."""
 
 FAILURE_PAUSE: Final = 5.0
-"""Seconds after a failed reading in which no request waits for another one."""
+"""Seconds after a failed reading of users during which no request waits for another reading."""
 
 
 class UserSums:
-    """The reading of users' sums by `read`, which raises LedgerError and TimeoutError. `clock` is the event loop's."""
+    """Reads the sums of end users for the requests that wait for them. `read` reads them; it raises LedgerError and
+    TimeoutError. `clock` is the event loop's clock."""
 
     def __init__(self, read: Callable[[Sequence[str]], Awaitable[None]], clock: Callable[[], float]) -> None:
         self._read = read
@@ -46,7 +48,7 @@ class UserSums:
 
     async def learn(self, scope: str, longest: float) -> bool:
         """Wait until the sums of a user have been read, and return whether they were. Return false if the ledger cannot
-        be read, or not within `longest` seconds."""
+        be read within `longest` seconds."""
         if self._clock() < self._rests_until:
             return False
         found = self._wanted.get(scope)
@@ -79,28 +81,28 @@ class UserSums:
 
 
 READ_EVERY: Final = 1.0
-"""Seconds between two readings of the changes."""
+"""Seconds between two readings of the changed sums."""
 
 TICKS_PER_SECOND: Final = 32
 """The ticks in a second. Settled units are marked by their tick, so the process knows which ticks the ledger includes.
-The rows of the tick in between may or may not be included until the next reading. One mark for each row would be more
-than a counter stores (`proxy.limits.spending.MAX_MARKS`) between two readings."""
+The rows of the tick during which a reading takes place may or may not be included until the next reading. One mark for
+each row would exceed the number that a counter stores between two readings (`proxy.limits.spending.MAX_MARKS`)."""
 
 CATCH_UP: Final = 3.0
 """Seconds for which a starting process waits until the ledger includes the rows that ended processes left."""
 
 USERS_WITHIN: Final = 1.0
-"""Seconds within which the sums of end users must be read. After them requests continue without the sums."""
+"""The most seconds for which requests wait for the sums of end users. After that they continue without the sums."""
 
 CHECK_EVERY: Final = 0.05
 
 WRITES_WITHIN: Final = 60.0
-"""Seconds after its last row for which a process counts as present."""
+"""Seconds for which a process counts as a writer of the ledger after its last row."""
 
 MAX_TICKS: Final = 4096
 
 MAKING_SECONDS: Final = 5.0
-"""Seconds for which a database that cannot be read is not reported: it may just be in creation."""
+"""Seconds for which a database that cannot be read is not reported, because it may be being created."""
 
 
 T = TypeVar("T")
@@ -174,8 +176,8 @@ class LedgerService:
         self._user_totals.forget((scope,))
 
     def settling(self) -> None:
-        """Mark the units that are settled next by their tick. Called when the mark of the notes is over, by the same
-        clock."""
+        """Mark the units that are settled next by the current tick. It is called when the time of the current mark is
+        over; the caller uses the same clock."""
         notes, tick = self._registry.notes, int(self._clock() * TICKS_PER_SECOND)
         if tick != self._tick:
             self.report_ended()

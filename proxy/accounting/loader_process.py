@@ -1,7 +1,8 @@
-"""The process that loads the ledger, as its parent runs it: it is started, restarted when it ends, and ended last.
+"""Runs the process that loads the ledger: starts it, restarts it when it ends unexpectedly, and ends it as the last
+one.
 
-Loading takes about 10 us of CPU for each row, and statements of many ms. Within a serving process the interpreter's
-lock would delay requests for them. Without this process requests are still served, and the journals grow up to their
+Loading takes about 10 us of CPU for each row, and statements of many ms. In a serving process, this work would hold the
+interpreter's lock and delay requests. Without this process requests are still served, and the journals grow up to their
 limit. The log and the state of the ledger report it.
 """
 
@@ -21,12 +22,13 @@ from proxy.off_loop.child_process import Child, start_child
 
 FIRST_WAIT: Final = 0.5
 LONGEST_WAIT: Final = 30.0
-"""Seconds before it is started again, at first and at most. Each end within QUICK_END doubles them."""
+"""The first and the longest wait in seconds before the process is started again. Each end within QUICK_END doubles the
+wait."""
 
 QUICK_END: Final = 10.0
 
 REPORT_TIMEOUT: Final = 60.0
-"""Seconds without a report after which it counts as stuck and is killed."""
+"""Seconds without a report after which the process counts as stuck and is killed."""
 
 END_SLACK: Final = 3.0
 """Seconds within which it must end after the time for loading, or after its last report while the gateway continues."""
@@ -38,7 +40,7 @@ Starter = Callable[[], Awaitable[Child]]
 
 
 async def start_program() -> Child:
-    """Start it as a program of its own. Raises OSError."""
+    """Start the process as a separate program. Raises OSError."""
     return await start_child("proxy.accounting.loader_program")
 
 

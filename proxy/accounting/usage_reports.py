@@ -26,16 +26,16 @@ from proxy.ledger.usage_report import (
 )
 
 REPORT_TIMEOUT: Final = 10.0
-"""Seconds that a report may take. After them it is interrupted."""
+"""The most seconds that a report may take. After them it is interrupted."""
 
 STATE_TIMEOUT: Final = 1.0
-"""Seconds for which the state of the ledger is waited for. Without it the rest of the status is shown."""
+"""The most seconds to wait for the state of the ledger. After them the status is shown without it."""
 
 CLIENT_TIMEOUT: Final = 30.0
-"""Seconds that a client waits for other reports and for its own."""
+"""The most seconds that a client waits for the reports before its own and for its own."""
 
 MAX_CLIENTS: Final = 16
-"""The most clients at a time."""
+"""The most clients that may wait for reports at a time."""
 
 NO_LEDGER: Final = usage_refusal(
     404, "This gateway has no ledger: a configuration without teams needs `server.ledger` for one."
@@ -50,9 +50,9 @@ TOO_LONG: Final = usage_refusal(
 
 @dataclass(frozen=True, slots=True)
 class LedgerNow:
-    """The ledger as operators see it. `place` names the database without a secret. `behind` is the age in seconds of
-    the oldest row that waits to be loaded, `waiting` how many wait (`None` if unknown), and `dropped` how many were
-    lost. `trouble` is the current failure."""
+    """The state of the ledger for operators. `place` names the database without a secret. `behind` is the age in
+    seconds of the oldest row that waits to be loaded, `waiting` the number of waiting rows (`None` if unknown), and
+    `dropped` the number of lost rows. `trouble` is the current failure."""
 
     place: str
     behind: float
@@ -61,7 +61,7 @@ class LedgerNow:
     trouble: str | None
 
     def line(self) -> str:
-        """Return it as a line."""
+        """Return the state as one line of text."""
         waiting = "rows waiting: unknown" if self.waiting is None else f"{self.waiting} rows waiting"
         lost = f", {self.dropped} rows lost" if self.dropped else ""
         trouble = f"; {self.trouble}" if self.trouble else ""

@@ -2,7 +2,7 @@
 
 Keys: `r:` and a response's id; `i:` and an item's id, whose data is the id of the latest response that holds the item.
 The lines of a response's data are its ancestors, which are needed before anything else is read; the number of its
-conversation, if there is one, with its input and output, with which a conversation goes on; and the object that the
+conversation, if there is one, with its input and output, which continue the conversation; and the object that the
 client got, without its output. Others may write to a shared memory: data that no gateway wrote counts as absent.
 """
 
@@ -46,13 +46,13 @@ class StoredData:
 
     @property
     def session(self) -> int | None:
-        """The number of the conversation that the chain is of, as its last response has it; `None` without one."""
+        """The number of the chain's conversation, which its last response records; `None` if there is no number."""
         last = next(reversed(self.chain), None)
         return None if last is None else session_in(self.chain[last])
 
     @property
     def size(self) -> int:
-        """The bytes that it takes."""
+        """The number of bytes of all these responses."""
         return sum(map(len, self.chain.values())) + sum(map(len, self.held.values()))
 
     @property
@@ -118,7 +118,7 @@ def session_in(data: bytes) -> int | None:
 
 
 def read_turn(response_id: str, data: bytes) -> StoredResponse | None:
-    """Return the part of a stored response with which a conversation goes on: of its object only the id and the output.
+    """Return the part of a stored response that continues a conversation. Its object has only the id and the output.
     `None` if the data is no response."""
     ancestors = ancestors_in(data)
     return None if ancestors is None else _turn(response_id, ancestors, data)

@@ -1,6 +1,6 @@
 """The circuit breaker of one deployment, and the effect of each attempt on it.
 
-Pure: `now` is seconds of the loop's clock. Other processes get only facts that the vendor itself reported.
+Pure: `now` is the event loop's time in seconds. Only cooldowns that the vendor reported are sent to other processes.
 """
 
 from collections.abc import Callable
@@ -15,14 +15,14 @@ from proxy.deployment_health.recent_failures import Outcomes, Ruling, Witnesses
 NEVER = float("-inf")
 
 TEAM_FAILURES = 2
-"""Failures after which a deployment is unhealthy for a team. A single one may be due to its request, or to chance."""
+"""Failures after which a deployment is unhealthy for a team. One may be due to the request or to chance."""
 
 Publish = Callable[[str, FailureKind, float], None]
 """Publishes a vendor's cooldown to other processes: the deployment's shared name, the kind of failure, the seconds."""
 
 
 class State(IntEnum):
-    """The values of the gauge `deployment_state`. OPEN admits no request, HALF_OPEN one of each team."""
+    """The values of the gauge `deployment_state`. OPEN admits no request. HALF_OPEN admits one request of each team."""
 
     CLOSED = 0
     HALF_OPEN = 1
@@ -30,7 +30,7 @@ class State(IntEnum):
 
 
 class AnswerKind(IntEnum):
-    """The kind of response that an attempt waits for; the usual waits for their first bytes differ."""
+    """The kind of response that an attempt waits for. Each kind has its own usual time to the first byte."""
 
     STREAM = 0
     WHOLE = 1
@@ -42,9 +42,9 @@ class Breaker:
 
     It opens after failures, or for a cooldown that the vendor asks for. It closes when a request sent after it opened
     gets its first byte. Only attempts that began after the last change of state count. `in_flight` is the number of
-    running attempts, `why` the kind of failure that opened it last, `name` the deployment's name among the processes
-    that share cooldowns, and `publish` sends them cooldowns. `only_team` is the one team for which the breaker is open,
-    because no other team has seen the deployment fail.
+    running attempts. `why` is the kind of failure that last opened the breaker. `name` is the deployment's name among
+    the processes that share cooldowns, and `publish` sends cooldowns to them. `only_team` is the one team for which the
+    breaker is open, because the deployment has failed for no other team.
     """
 
     _rules: HealthRules
@@ -123,7 +123,7 @@ class Breaker:
         return self._rules.panic_every if self._probing else 0.0
 
     def requested_wait(self, now: float) -> float:
-        """Return the longer of `wait` and the vendor's requested wait, which a refused client gets."""
+        """Return the longer of `wait` and the wait that the vendor requested. A refused client is sent this time."""
         return max(self.wait(now), self._requested_until - now) if self.cooling_down(now) else self.wait(now)
 
     def healthy(self, now: float, team: str = "") -> bool:
@@ -143,7 +143,7 @@ class Breaker:
         return now < self._cooldown_until
 
     def share(self, now: float) -> float:
-        """Return the share of its usual requests for the deployment: below 1 for a while after the breaker closed."""
+        """Return the share of its usual requests that a deployment gets: below 1 for a while after closing."""
         rules = self._rules
         back = now - self._returned
         return 1.0 if back >= rules.slow_start else max(rules.slow_start_from, back / rules.slow_start)
@@ -156,7 +156,7 @@ class Breaker:
         return self._hangs(streams, now) or self._hangs(wholes, now)
 
     def untroubled(self, now: float) -> bool:
-        """Return whether it admits every team, does not hang, and should get all its requests, as nearly always."""
+        """Return whether the deployment admits every team, does not hang and gets all its requests: nearly always."""
         rules = self._rules
         if self._tripped or now - self._returned < rules.slow_start:
             return False
@@ -175,8 +175,8 @@ class Breaker:
 
     def apply_cooldown(self, now: float, kind: FailureKind, seconds: float) -> None:
         """Apply a cooldown that another process learned from the vendor: for a rate limit, a spent quota, a refused
-        credential or a missing model. Until this process sends a request again, all such cooldowns together last no
-        longer than one cooldown of its own."""
+        credential or a missing model. Until this process sends a request again, all such cooldowns together last at
+        most as long as one cooldown that this process itself would impose."""
         rules = self._rules
         if self._shared_since == NEVER:
             self._shared_since = now
@@ -207,7 +207,7 @@ class Breaker:
         if len(awaited) <= max(rules.hanging_least, rules.hanging_times * awaited.expected(now)):
             return False
         if awaited.usual is None and self._first_byte_at > oldest:
-            # Requests of the other kind get first bytes, so this kind may just take long.
+            # Requests of the other kind get first bytes, so requests of this kind may just take long.
             return False
         return now - oldest > rules.hanging_slowness * awaited.tail
 
@@ -219,7 +219,7 @@ class Breaker:
         self._in_row = 0
 
     def _answered_probe(self, now: float, team: str) -> None:
-        """Close the breaker, because a team's probe was answered. The vendor's own cooldown stays."""
+        """Close the breaker, because a team's probe got a response. A cooldown that the vendor requested stays."""
         self._open_until = NEVER
         self.only_team = None
         if now < self._cooldown_until:
@@ -273,7 +273,7 @@ class Breaker:
 @dataclass(slots=True, eq=False)
 class TrackedAttempt:
     """One attempt as the breaker tracks it. The first call of `succeeded`, `failed` or `abandoned` ends it; later calls
-    do nothing. `disputed`: it failed while other teams' attempts succeeded, so that the request may be the cause."""
+    do nothing. `disputed`: others' attempts succeeded meanwhile, so the request may be the cause."""
 
     _breaker: Breaker
     _awaited: Awaited
@@ -350,7 +350,7 @@ class TrackedAttempt:
             self._free_probe(self._close())
 
     def superseded(self, now: float) -> None:
-        """Note that another attempt of the same request answered first, which ended this one. It is no failure."""
+        """Note that another attempt of the request got its response first and ended this one. It is no failure."""
         if not self._running:
             return
         waited, self._waits = self._waits, False

@@ -1,8 +1,8 @@
 """The first attempt of a request, and a second one at another deployment if the first is late. The first content wins.
 
-The first attempt runs in the task of the request, as without a second one. The second runs in a task of its own, with a
-record and deadlines of its own, which become the request's if it wins. The attempt that has content first ends the
-other one through the deadlines of that, within the same step, so that no content of a loser is handed on."""
+The first attempt runs in the task of the request, as it does without a second one. The second attempt runs in its own
+task, with its own record and deadlines, which become the request's if it wins. The attempt that has content first ends
+the other attempt through the other's deadlines, in the same step. So no content of the loser reaches the client."""
 
 from asyncio import Task, wait
 from collections.abc import Awaitable
@@ -34,15 +34,15 @@ from proxy.timers import Timer, loop_alarms
 T = TypeVar("T")
 
 SPARE: Final = 1.0
-"""Seconds by which the deadlines of a second attempt outlast the request's, which end both: if the request's time is
-over, that is no failure of a deployment that was called late."""
+"""Seconds by which the deadlines of a second attempt outlast the request's deadlines, which end both attempts. So the
+end of the request's time does not count as a failure of a deployment that was called late."""
 
 UNWINDING: Final = 5.0
 """Seconds that a cancelled attempt may take to end. Closing a connection takes no time."""
 
 
 class Hedgeable(Protocol[T]):
-    """Attempts of which two may run at a time. See `proxy.dispatch.attempt_loop.Attempts`."""
+    """Attempts of which two may run at a time. It extends `proxy.dispatch.attempt_loop.Attempts`."""
 
     @property
     def kind(self) -> AnswerKind:
@@ -55,10 +55,11 @@ class Hedgeable(Protocol[T]):
         limits: AttemptLimits,
         queue: DeploymentQueue | None = None,
     ) -> Awaitable[T]:
-        """Make one attempt. With a `queue` it has its slot there already."""
+        """Make one attempt. If a `queue` is given, the attempt already has its slot in it."""
 
     def adopt(self, exchange: Exchange[ClientRequest], made: T) -> None:
-        """Make the result of an attempt this request's own, whose record and deadlines count from now on."""
+        """Continue the result of an attempt as this request's own: the request's record and deadlines apply from now
+        on."""
 
     async def discard(self, record: RequestRecord, made: T, error: BaseException) -> None:
         """End the result of an attempt that lost, and note its usage."""
@@ -74,7 +75,8 @@ class HedgeContext(NamedTuple):
 
 
 class HedgedAttempts(Generic[T]):
-    """The second attempts of the requests whose names have them: `proxy.dispatch.attempt_loop.Hedges`."""
+    """The second attempts of requests for names with second attempts. It implements
+    `proxy.dispatch.attempt_loop.Hedges`."""
 
     __slots__ = ("attempts", "context")
 
@@ -85,7 +87,8 @@ class HedgedAttempts(Generic[T]):
     def race(
         self, exchange: Exchange[ClientRequest], first: CallPlan, candidates: Candidates[CallPlan]
     ) -> "HedgeRace[T] | None":
-        """See Hedges. The requests of the name are counted, whether or not they may have a second attempt."""
+        """Return the race as `Hedges` describes. All requests for the name are counted, even if they may have no second
+        attempt."""
         context, rules, plan = self.context, exchange.plan.hedge, exchange.plan
         if rules is None:
             return None
@@ -94,14 +97,14 @@ class HedgedAttempts(Generic[T]):
             return None
         placed = exchange.record.placed
         if placed is not None and placed.outcome(first.target.label) == "spilled_load":
-            return None  # its home is only busy, and has the cache that this deployment lacks
+            return None  # the conversation's own deployment is only busy, and only it has the cache
         wait = rules.wait(context.retries.breakers.of(first.target).percentile(self.attempts.kind))
         return None if wait is None else HedgeRace(self, exchange, first, candidates, rules, wait)
 
 
 @dataclass(slots=True, eq=False)
 class _Second(Generic[T]):
-    """A second attempt, from its begin on: the request with a record of its own, its prepared call, and the parts of
+    """A second attempt that has begun: the request with a record of its own, its prepared call, and the shares of
     limits and of USD per hour that it holds."""
 
     exchange: Exchange[ClientRequest]
@@ -114,7 +117,7 @@ class _Second(Generic[T]):
 
 class HedgeRace(Generic[T]):
     """One request, whose first attempt may be followed by a second one after `wait` seconds without content. `failed`
-    is the prepared call of the attempt whose failure `run` raises, `other` the failure of the other one, if both
+    is the prepared call of the attempt whose failure `run` raises. `other` is the failure of the other attempt if both
     failed."""
 
     __slots__ = (
@@ -186,13 +189,13 @@ class HedgeRace(Generic[T]):
     # When the first attempt is late ----------------------------------------------------------------------------------
 
     def _rang(self) -> None:
-        """Begin a second attempt if the first has been without content for long enough, and nothing forbids it."""
+        """Begin a second attempt if the first has waited long enough for content and no rule forbids it."""
         self._alarm = None
         ringing, record = loop_alarms(), self._exchange.record
         now = ringing.now()
         started = record.attempts[-1].started if len(record.attempts) > self._before else now
         due = started + self._wait
-        if due > now:  # it has waited for its slot
+        if due > now:  # part of the time was the wait for its slot
             self._alarm = ringing.set(due, self._rang)
             return
         if self._attempts.kind is AnswerKind.WHOLE and record.attempts[-1].head:
@@ -208,7 +211,7 @@ class HedgeRace(Generic[T]):
             self._task = self._context.tasks.start(self._run_second())
 
     async def _run_second(self) -> None:
-        """Make the second attempt, if a deployment takes it at once. Its end stands in `_second`."""
+        """Make the second attempt if a deployment has a free slot. `_second` records how it ended."""
         exchange = self._exchange
         own = self._own = Deadlines(exchange.deadlines.remaining + SPARE)
         try:
@@ -221,12 +224,11 @@ class HedgeRace(Generic[T]):
                 limits = attempt_limits(second.prepared.target.timeouts, exchange.total)
                 await self._made(second, limits, queue)
         except DeadlinePassed:
-            return  # the first attempt has had content while this one was being prepared
+            return  # the first attempt got content while this one was being prepared
 
     async def _begun(self, own: Deadlines) -> "tuple[_Second[T], DeploymentQueue] | HedgeOutcome":
-        """Return a second attempt with its slot at the first deployment that has one, or the reason if no
-        deployment takes it.
-        Nothing is awaited after the slot has been taken."""
+        """Return a second attempt with its slot at the first deployment with a free slot, or the reason if no
+        deployment has one. Nothing is awaited after the slot has been taken."""
         exchange, reports, bucket = self._exchange, self._context.reports, self._bucket
         refused: HedgeOutcome = "refused_target"
         for target in tuple(self._candidates.left):
@@ -236,7 +238,7 @@ class HedgeRace(Generic[T]):
             if prepared is None or len(prepared.calls) != 1 or not self._is_well(target):
                 continue
             if not bucket.has_one(self._rules):
-                return "refused_share"  # others have taken the last ones while this was prepared
+                return "refused_share"  # other requests have taken the last ones during the preparation
             queue = reports.deployments.take_free(target, exchange.team.name)
             if queue is None:
                 refused = "refused_busy"
@@ -267,13 +269,14 @@ class HedgeRace(Generic[T]):
         return self._context.states.spending(self._exchange.plan.label)
 
     def _is_well(self, target: Target) -> bool:
-        """Return whether a deployment is healthy; one that recovers only gets its share of requests."""
+        """Return whether a deployment is healthy. A recovering deployment counts as healthy only for its share of
+        requests."""
         retries = self._context.retries
         breaker, now, tenant = retries.breakers.of(target), retries.now(), self._exchange.team.tenant
         return breaker.untroubled(now) and breaker.healthy(now, tenant)
 
     def _branch(self, own: Deadlines, prepared: CallPlan) -> Exchange[ClientRequest]:
-        """Return the request as the second attempt has it, with a record of its own."""
+        """Return the request for the second attempt, with its own record and deadlines."""
         exchange, record = self._exchange, self._exchange.record
         if exchange.heavy:
             record.heavy.append(prepared)
@@ -304,7 +307,7 @@ class HedgeRace(Generic[T]):
             raise RuntimeError("an attempt was ended by one that has not succeeded")
         branch, made, lost = second.exchange.record, second.made, record.unanswered[self._counted :]
         second.made, cancelled = None, 0.0
-        if record.attempts[-1].outcome == SUPERSEDED:  # else it has failed, and the second has served as the next
+        if record.attempts[-1].outcome == SUPERSEDED:  # else it failed, and the second was the next attempt
             lost = bounded(lost, self._first)
             cancelled = usd_of(lost)
         self._spending.settle(second.reserved, cancelled, context.retries.now())
@@ -322,8 +325,8 @@ class HedgeRace(Generic[T]):
         return made
 
     async def _second_or(self, task: Task[None], failure: Failure) -> T | None:
-        """Return the result of the second attempt after the first has failed; `None` if it did not begin, or would be
-        of no use. Raises UpstreamError if it fails too."""
+        """Return the result of the second attempt after the first has failed. Return `None` if the second did not begin
+        or would not help. Raises UpstreamError if the second fails too."""
         final = not (VERDICTS[failure.kind].try_next and may_repeat(failure, self._first.target.retries.safety))
         if final or task.done():
             await self._end_second("cancelled", SupersededError())
@@ -347,8 +350,8 @@ class HedgeRace(Generic[T]):
         raise UpstreamError(second.failure)
 
     async def _end_second(self, outcome: HedgeOutcome, error: BaseException) -> None:
-        """End the second attempt, if there is one: it has `lost`, or is `cancelled` together with the request, which
-        this error ends."""
+        """End the second attempt, if there is one. The outcome is `lost`, or `cancelled` if `error` ends the whole
+        request."""
         task = self._task
         if task is None:
             return
@@ -367,7 +370,7 @@ class HedgeRace(Generic[T]):
         self._second_lost(second, outcome, place=max(0, len(self._exchange.record.attempts) - 1))
 
     def _second_lost(self, second: _Second[T], outcome: HedgeOutcome, place: int) -> None:
-        """Record a second attempt that did not win, at this index among the others."""
+        """Record a second attempt that did not win, at index `place` of the recorded attempts."""
         record, context = self._exchange.record, self._context
         lost = second.exchange.record.unanswered
         if second.failure is None:

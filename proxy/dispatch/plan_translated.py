@@ -3,8 +3,8 @@
 A target that speaks the client's API gets the client's own body, and nothing is lost. For any other target, a field
 that no other API can honour is refused, and a field that promises nothing is reported as left out.
 
-Instructions within the conversation become text of the user for engines: the templates of many models refuse them
-there, and Claude Code 2.1.197 sends one behind its first turn.
+For inference engines, instructions within the conversation become text of the user, because the chat templates of many
+models refuse instructions there. Claude Code 2.1.197 sends one after its first turn.
 """
 
 from dataclasses import replace
@@ -80,7 +80,7 @@ def plan_translated(
 
 
 def _with_usual(request: UnifiedRequest, target: Target, losses: TranslationLosses) -> UnifiedRequest:
-    """Return the request with the model's own effort, if the client left that to the model."""
+    """Return the request with the model's default effort, if the client left the effort to the model."""
     usual = None if target.profile.model_host == "weights" else usual_effort(*target.model_names)
     if usual is None or _EFFORT not in losses.unsaid or _EFFORT not in request.params:
         return request
@@ -94,7 +94,7 @@ def _unsaid(param: str, subject: str, target: Target) -> Refusal:
 
 
 def _without(request: UnifiedRequest, name: str, losses: TranslationLosses) -> UnifiedRequest:
-    """Return the request with the fields that may replace a field; fields that the client gave by itself stay."""
+    """Return the request with the fields that may replace a field. Fields that the client itself gave are unchanged."""
     params = {key: value for key, value in request.params.items() if key != name}
     return replace(request, params=cast(Params, {**losses.instead[name], **params}))
 
@@ -104,8 +104,8 @@ def _messages(prompt: Prompt) -> tuple[JsonObject, ...]:
 
 
 def instructions_as_users(messages: tuple[JsonObject, ...]) -> tuple[JsonObject, ...]:
-    """Return messages with later instructions as text of the user's turns, one turn if several follow each other: the
-    same object if there are no later instructions."""
+    """Return messages in which later instructions are text of the user's turns. Consecutive ones become one turn.
+    Return the same object if there are no later instructions."""
     begun = behind_instructions(messages)
     if not any([message["role"] in INSTRUCTION_ROLES for message in messages[begun:]]):
         return messages

@@ -43,8 +43,9 @@ class TextGeneration:
         """Return the response to a request, as a stream or not. Raises GatewayError, here or in it, while nothing has
         been written.
 
-        Nearly every request has come whole and waits for nothing before its vendor: each step is a plain function that
-        returns the next step's awaitable, and only a step that has to wait is a coroutine, which costs 1 us more.
+        Nearly every request has arrived completely and waits for nothing before it is sent to a vendor. So each step is
+        a plain function that returns the next step's awaitable. Only a step that has to wait is a coroutine, which
+        costs 1 us more.
         """
         match, surface = exchange.match, exchange.surface
         body = None if surface.reads_context else exchange.whole_body()
@@ -90,7 +91,7 @@ class TextGeneration:
         return await self._answer_asked(exchange)
 
     def _answer_asked(self, exchange: TextExchange) -> Awaitable[web.StreamResponse]:
-        """Plan a request as its hooks left it, admit it by the limits of its team, and respond to it."""
+        """Plan a request after its hooks may have changed it, admit it by the limits of its team, and respond to it."""
         team, request = exchange.team, exchange.request
         exchange.plan_text(self._limits, self._dispatcher.load)
         plan = exchange.plan
@@ -214,8 +215,8 @@ class TextGeneration:
         return await exchange.parsed(parse)
 
     async def _shorten(self, exchange: TextExchange, error: GatewayError) -> None:
-        """Leave the oldest turns of the conversation out. Raises the error if it is another one, or if no turn can be
-        left out."""
+        """Remove the oldest turns of the conversation. Raises `error` if its code is not TOO_LONG, or if no turn can be
+        removed."""
         if error.facts.code != TOO_LONG:
             raise error
         shorten = partial(shortened, exchange.request, error.facts.message)

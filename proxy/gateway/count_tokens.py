@@ -1,8 +1,9 @@
 """Counts the tokens of a prompt for clients of Anthropic's Messages API: `POST /v1/messages/count_tokens`.
 
-A valid body for a known model always gets a count: the vendor's own if it speaks the API, the count of the engine's
-tokenizer, or an estimate, which a header names. Claude Code makes up for a missing count with calls that are paid for.
-A call of a vendor counts towards the team's limits of requests; at a limit the response is the estimate.
+A valid body for a known model always gets a count: the vendor's own count if the vendor speaks the API, the count of
+the engine's tokenizer, or an estimate, which a response header marks. If Claude Code gets no count, it makes calls that
+cost money instead. A call of a vendor counts towards the team's limits of requests; at a limit the response is the
+estimate.
 
 Source: `anthropic` 2.12.0 `MessageCountTokensParams`, `MessageTokensCount`; Claude Code 2.1.197, November 2026.
 """
@@ -32,7 +33,7 @@ from proxy.teams.team_limiter import RequestSize, TeamLimiter
 from proxy.upstream.transport import read_whole, unwatched
 
 COUNT_WAIT: Final = 5.0
-"""Seconds that a vendor may take to count; then the estimate is returned."""
+"""The most seconds that a vendor may take to count. After them the estimate is returned."""
 
 MAX_COUNT_BODY: Final = 64 * 1024
 """The most bytes of a vendor's response with a count."""
@@ -57,7 +58,7 @@ class TokenCounting:
     async def count(
         self, exchange: ClientExchange[UnifiedRequest], request: UnifiedRequest
     ) -> tuple[int, Mapping[str, str]]:
-        """Return the number of tokens of a request's prompt, and the headers of the response: they name an estimate.
+        """Return the number of tokens of a request's prompt, and the headers of the response, which mark an estimate.
         Raises GatewayError for a model that the team may not use."""
         record, heavy = exchange.record, exchange.heavy
         record.asked = request.model
@@ -89,7 +90,7 @@ class TokenCounting:
                 called = tokens is not None
                 return tokens
         except (TimeoutError, UpstreamError, GatewayError, Refusal):
-            # If something is wrong there, the response to the prompt itself will report it.
+            # A failure of the vendor is not reported here: the response to the prompt itself will report it.
             return None
         finally:
             record.waited += dispatcher.now() - started
@@ -98,7 +99,8 @@ class TokenCounting:
                 dispatcher.guard.call("limits", record.request_id, give_back)
 
     def _is_admitted(self, exchange: ClientExchange[UnifiedRequest]) -> bool:
-        """Return whether the team's limits let a vendor be called now; the call is held until it has ended."""
+        """Return whether the team's limits admit a call of a vendor now. The limits count the call until it has
+        ended."""
         try:
             return self._limits.admit(exchange.key, exchange.plan, exchange.record, _count_alone) is None
         except GatewayError:
@@ -107,7 +109,7 @@ class TokenCounting:
 
     async def _asked(self, target: Target, exchange: ClientExchange[UnifiedRequest]) -> int | None:
         """Return the count of a target's vendor; `None` if it does not count."""
-        # Claude's dialects come with it: a start without them is shorter.
+        # The import is here because it loads Claude's dialects, without which the start is shorter.
         from providers.dialects.native_token_counts import count_request, read_count
 
         threads, calls = self._dispatcher.off_loop.threads, self._dispatcher.calls
@@ -131,5 +133,5 @@ class TokenCounting:
 
 
 def _count_alone() -> RequestSize:
-    """Return the size of a call that counts: it generates nothing, and no vendor charges for it."""
+    """Return the size of a call that counts tokens: one request without tokens, because no vendor charges for it."""
     return 0, 0, 1

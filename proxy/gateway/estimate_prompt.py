@@ -1,7 +1,7 @@
-"""Estimates the tokens of a conversation that no tokenizer can be asked for, for clients that plan by the number.
+"""Estimates the tokens of a conversation for which no tokenizer is available. Clients plan by the number.
 
-Rounded up: a client that takes a conversation for shorter than it is learns of its end from an error. Data of media is
-no text, and reasoning that vendors take back unread is not counted.
+The estimate is rounded up: if it were too low, the client would get an error when the conversation no longer fits. The
+data of media does not count as text, and reasoning that vendors accept without reading it is not counted.
 
 Source: the "Vision" page of Anthropic for the tokens of an image, November 2026. The other numbers are rules of thumb.
 """
@@ -24,13 +24,13 @@ BYTES_PER_TOKEN = 3
 """UTF-8 bytes per token: fewer than of prose, since agents send mostly code and JSON."""
 
 PER_MESSAGE, PER_TOOL = 6, 12
-"""Tokens around a message and a tool's definition."""
+"""Tokens that each message and each tool's definition takes besides its text."""
 
 PER_MEDIUM = 1600
-"""Tokens of an image of the largest size that is not made smaller, and the least of any other medium."""
+"""Tokens of an image of the largest size that is not scaled down, and the fewest tokens of any other medium."""
 
 _FILE_BYTES_PER_TOKEN = 5
-"""Characters of a file's base64 that make a token."""
+"""Characters of a file's base64 text per token."""
 
 _MOST_FIELDS = 256
 """The most fields of a client's own body that are looked at for amounts on the event loop."""
@@ -56,7 +56,7 @@ def _of_param(value: object) -> int:
 def request_size(
     request: UnifiedRequest, targets: Sequence[Target] = (), prompt_tokens: int | None = None
 ) -> RequestSize:
-    """Return the most that a request takes of its team's limits at any of the targets, all responses together.
+    """Return the most that a request takes of its team's limits at any of the targets, for all its responses together.
     `prompt_tokens` is the result of `estimate_prompt`, if it is known already."""
     prompt, params, answers = request.prompt, request.params, 1
     if isinstance(prompt, ChatPrompt):
@@ -105,7 +105,7 @@ def _most_sent(request: UnifiedRequest, targets: Sequence[Target]) -> int | None
 
 
 def _held(amount: int, targets: Sequence[Target]) -> int:
-    """Return a number of tokens that a client asks for as the target with the greatest limit of its own is sent it."""
+    """Return the client's limit of tokens as it would be sent to the target with the greatest limit of its own."""
     limits = [amount if target.max_output_tokens is None else target.max_output_tokens for target in targets]
     return min(amount, max(limits, default=amount))
 
@@ -130,7 +130,7 @@ def _with_members(request: UnifiedRequest, targets: Sequence[Target], size: int,
 
 
 def _repeats_prompt(request: UnifiedRequest, target: Target) -> bool:
-    """Return whether each choice of a prompt is a call of its own at a target, which reads the prompt."""
+    """Return whether a target needs one call for each choice, each of which reads the prompt again."""
     try:
         return not target.dialect.capabilities(request, target)["n"].native
     except Refusal:

@@ -69,11 +69,11 @@ Respond = Callable[[ClientExchange[Any]], Awaitable[web.StreamResponse]]
 
 class Gateway:
     """Handles the requests of the public listener, within the limits of their teams. `emit` receives each finished
-    record once; `generation` responds to requests for text, `counting` counts their tokens, `catalogue` makes the
-    lists of models.
+    record once; `generation` responds to requests for text; `counting` responds to requests for token counts;
+    `catalogue` makes the lists of models.
 
-    `on_begin` receives each record once its team is known; `usage` returns for a query string and a team the usage of
-    the team; `idle` is set while no request is in flight.
+    `on_begin` receives each record once its team is known. `usage` returns the usage of a team for a query string.
+    `idle` is set while no request is in flight.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class Gateway:
         self._exchanges.hooks = hooks
 
     def serve(self, actions: Mapping[Action, Respond]) -> None:
-        """Respond to these actions too."""
+        """Add functions that respond to further actions."""
         self._actions.update(actions)
 
     @property
@@ -155,7 +155,8 @@ class Gateway:
         return self._exchanges.deadlines
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
-        """Respond to one request. In every case one record is emitted, and errors have the surface's envelope."""
+        """Respond to one request. Exactly one record is emitted in every case. An error is written in the format of the
+        client's API."""
         started = self._now()
         head = head_of(http)
         path, surface = head.path, head.match.surface
@@ -183,7 +184,7 @@ class Gateway:
             raise
         except MemoryError:
             return self._error_response(surface, self._exchanges.overloaded(record, OverloadReason.MEMORY), record)
-        except Exception:  # the outermost handler: no exception of ours may close the connection without a response
+        except Exception:  # the outermost handler: no bug of the gateway may close a connection without a response
             self._log_traceback(record)
             return self._error_response(surface, internal_error(), record)
         finally:
@@ -199,14 +200,14 @@ class Gateway:
         if record.unanswered:
             self.guard.call("ledger", record.request_id, record.bill_unanswered)
         if record.receipt is not None:
-            record.receipt = NAMELESS  # else it would keep the configuration
-        record.hooks = ()  # else the record would keep plugins that are replaced
+            record.receipt = NAMELESS  # otherwise the record would keep the configuration in memory
+        record.hooks = ()  # otherwise the record would keep replaced plugins in memory
         self._emit(record)
         if record.heavy:
             self._dispatcher.off_loop.threads.free(record.heavy)
 
     def refuse(self, http: web.BaseRequest, error: GatewayError) -> BufferedResponse:
-        """Respond to a request that its head makes invalid, and record it."""
+        """Respond to a request whose head is invalid, and record the request."""
         path, now = path_of(http), self._now()
         surface = resolve_path(path).surface
         record = RequestRecord(request_id(http.headers), now, surface.name, path, http.remote or "")
@@ -251,7 +252,8 @@ class Gateway:
         return self._actions[action](exchange)
 
     def _receipt_of(self, snapshot: Snapshot, team: Team, asked: str | None) -> Receipt:
-        """Return the receipt of a team's request whose header asks for it so. Raises GatewayError for an odd word."""
+        """Return the receipt of a team's request; `asked` is the value of the header that requests it. Raises
+        GatewayError for an unknown value."""
         if self._receipts_of is not snapshot:
             self._receipts, self._receipts_of = {}, snapshot
         receipt = self._receipts.get(team)
@@ -321,7 +323,7 @@ class Gateway:
     def _refuse_overloaded(
         self, http: web.BaseRequest, surface: Surface, record: RequestRecord, reason: OverloadReason
     ) -> web.StreamResponse:
-        """Refuse a request of which only the head has been read."""
+        """Refuse a request because of overload, after only its head has been read."""
         refusal = self.refusals.get(surface, reason)
         record.status, record.code, record.outcome = refusal.status, "overloaded", "shed"
         record.finished = self._now()

@@ -1,6 +1,8 @@
-"""Responds to requests that are passed on unchanged, such as transcriptions and images: routed, retried, relayed.
+"""Responds to requests that are passed on unchanged, such as transcriptions and images: they are routed, retried and
+relayed.
 
-Neither the request's files nor the response are held in memory, and only the model's name is read of them.
+Neither the request's files nor the response are held in memory. The only value that is read of the request is the
+model's name.
 """
 
 import asyncio
@@ -46,7 +48,7 @@ from proxy.telemetry.request_outcomes import abort_labels, record_cancelled, rec
 from proxy.upstream.transport import UpstreamResponse, fail
 
 SPOOLED_BYTES: Final = 2**30
-"""Bytes of all clients' forms on disk, of which each owner has a fair share once they are used up."""
+"""The most bytes of all clients' forms on disk. Once they are used up, each owner has a fair share of them."""
 
 _CONTENT_TYPE = re.compile(r"[\x20-\x7e]{1,200}")
 _LENGTH = re.compile(r"[0-9]{1,15}")
@@ -57,7 +59,8 @@ PassedExchange = ClientExchange[PassedRequest]
 
 @dataclass(slots=True, eq=False)
 class _BegunAnswer:
-    """A vendor's 2xx response whose first chunk has come; `first` is empty for a response without a body."""
+    """A vendor's 2xx response whose first chunk has arrived. `first` is that chunk; it is empty for a response without
+    a body."""
 
     response: "UpstreamResponse | _CheckedResponse"
     first: bytes
@@ -113,7 +116,7 @@ class PassThrough:
             raise invalid_request((FieldProblem(("stream",), _UNCHECKED_STREAM, "unsupported_parameter"),))
         exchange.plan_task(request.model, self._dispatcher.load)
         permit_extras(team, request)
-        # How many tokens a sound or an image takes is known only if the response reports it.
+        # The number of tokens of a sound or an image is known only if the response reports it.
         if (later := self._limits.admit(exchange.key, exchange.plan, record, _unmeasured)) is not None:
             await wait_for_limits(exchange, later)
         exchange.set_deadlines()
@@ -125,15 +128,15 @@ _UNCHECKED_STREAM: Final = (
 )
 _STREAMED: Final = "The upstream streamed a transcription that has to be checked whole."
 _EVENTS: Final = ("text/event-stream", "application/x-ndjson", "application/jsonl")
-"""Types of responses that come in chunks, in which a text may be split anywhere."""
+"""Content types of responses that are sent in chunks. A text may be split anywhere between two chunks."""
 
 _TRUE: Final = frozenset({"true", "1", "on", "yes", "t", "y"})
-"""Words that engines with pydantic 2 take for true in a form, in any case of letters."""
+"""Form values that inference engines with pydantic 2 interpret as true, in upper or lower case."""
 
 
 def may_stream(request: PassedRequest) -> bool:
-    """Return whether a vendor may respond to a request with a stream. Of a form any value but `false` counts: engines
-    differ in which words they take for true."""
+    """Return whether a vendor may respond to a request with a stream. In a form, every value except `false` counts as a
+    request for a stream, because engines accept different words for true."""
     if not isinstance(request.content, PassedForm):
         return request.stream
     fields = request.content.fields.items()
@@ -147,7 +150,7 @@ class _CheckedResponse:
     headers: Mapping[str, str]
 
     async def read(self) -> bytes:
-        """Return the end of the body, all of which has been read."""
+        """Return empty bytes, because the whole body has already been read."""
         return b""
 
 
@@ -168,8 +171,8 @@ class _Room:
     _held: int = 0
 
     def fill(self, received: int, in_memory: int) -> None:
-        """Count the bytes received, and how many of them are in memory. Raises GatewayError if they are too many beside
-        the bytes of others."""
+        """Count the bytes received, and how many of them are in memory. Raises GatewayError if they exceed the limit
+        together with the bytes of other requests."""
         owner = self.exchange.record.owner
         self.spooled.add(owner, received - self._held)
         self._held = received
@@ -183,7 +186,8 @@ class _Room:
 
 @dataclass(slots=True, eq=False)
 class _PassedResponse:
-    """The response to one planned request, which is relayed as it comes, or once it has passed `checks`."""
+    """The response to one planned request. It is relayed as it arrives, or, if there are `checks`, once it has passed
+    them."""
 
     dispatcher: Dispatcher
     exchange: PassedExchange
@@ -224,7 +228,7 @@ class _PassedResponse:
             if self._response is not None and not record.finished and record.outcome == "ok":
                 self.exchange.shared.metrics.abort("gateway", "internal_error", record.model)
                 await self._break(internal_error().facts)
-        # Without a response the client left before the head could be written; the returned one is not sent.
+        # If there is no response, the client left before the head could be written. The returned response is not sent.
         return self._response or web.Response(status=499)
 
     async def _prepare(self, target: Target) -> PassedCall:
@@ -237,7 +241,8 @@ class _PassedResponse:
     async def _open(
         self, prepared: PassedCall, record: RequestRecord, deadlines: Deadlines
     ) -> AsyncIterator[_BegunAnswer]:
-        """Send the call, and yield its response with the first chunk of the body; closed on leaving."""
+        """Send the call, and yield its response with the first chunk of the body. Leaving the block closes the
+        response."""
         before = self.dispatcher.now()
         try:
             response = await self.dispatcher.calls.send(prepared.sent, record)
@@ -262,7 +267,7 @@ class _PassedResponse:
         return chunk
 
     async def _checked(self, answer: _BegunAnswer) -> _BegunAnswer:
-        """Return a response as the checks leave it, once all of it has come. Raises UpstreamError and GatewayError."""
+        """Read a whole response, and return it as the checks have changed it. Raises UpstreamError and GatewayError."""
         kind = answer.response.headers.get("content-type", "")
         if kind.strip().lower().startswith(_EVENTS):
             # This does not count as the deployment's failure, because the client's form may have requested the stream.
@@ -281,7 +286,8 @@ class _PassedResponse:
         return _BegunAnswer(_CheckedResponse({"content-type": kind, "content-length": str(len(checked))}), checked)
 
     async def _begin(self, answer: "UpstreamResponse | _CheckedResponse") -> web.StreamResponse:
-        """Write the head of the response: the type and length of the vendor's, and our own headers."""
+        """Write the head of the response: the content type and length of the vendor's response, and the gateway's own
+        headers."""
         kind = answer.headers.get("content-type", "")
         self._events = kind.startswith("text/event-stream")
         headers = {"Content-Type": kind if _CONTENT_TYPE.fullmatch(kind) else "application/octet-stream"}
@@ -311,16 +317,16 @@ class _PassedResponse:
             raise fail(FailureKind.TRUNCATED, "The upstream ended the stream before its last event.")
 
     def _renew(self, piece: bytes, watch: EventWatch | None) -> None:
-        """Renew the limits after bytes from the vendor: the limit of content only if there was some. Some vendors send
-        pings or white space while they generate nothing."""
+        """Renew the deadlines after bytes from the vendor: the deadline for content is renewed only if the bytes
+        contain content. Some vendors send pings or white space while they generate nothing."""
         if watch.content if watch is not None else not piece.isspace():
             self.exchange.deadlines.advance()
         else:
             self.exchange.deadlines.touch()
 
     async def _end_failed(self, error: UpstreamError | DeadlinePassed) -> None:
-        """Report a failure: as an error if nothing has been written, else by a response that visibly breaks off.
-        Raises GatewayError."""
+        """Report a failure: as an error response if nothing has been written, else by breaking the response off
+        visibly. Raises GatewayError."""
         record, metrics = self.exchange.record, self.exchange.shared.metrics
         if isinstance(error, DeadlinePassed) and error.phase is Phase.CLIENT:
             record_client_gone(record, metrics)
@@ -333,11 +339,11 @@ class _PassedResponse:
         await self._break(failed.facts)
 
     async def _break(self, facts: ErrorFacts) -> None:
-        """End a committed response so that it looks broken: events end with one that holds the error, and no body has
-        its end."""
+        """End a response whose head was sent so that the client sees that it is incomplete: a stream of events gets a
+        last event with the error, and no body gets its regular end."""
         self.exchange.record.code = facts.code
         try:
-            # Another event cannot be written within an event.
+            # The error event cannot be written in the middle of another event.
             if self._response is not None and self._events and self._between_events:
                 async with asyncio.timeout(LAST_WRITE):
                     await self._response.write(b"data: %b\n\n" % self.exchange.surface.error(facts)[1])

@@ -29,7 +29,7 @@ BodyCheck = Callable[[str, bytes, RequestRecord], Awaitable[bytes]]
 """Returns the body that is sent instead of one with this content type. Raises UpstreamError and GatewayError."""
 
 MOST_CHECKED: Final = 8 * 2**20
-"""The most bytes of a body that is checked, and held back until then."""
+"""The most bytes of a body that is checked. It is held back until the check has ended."""
 
 
 class RecalledContext(Protocol):
@@ -64,12 +64,12 @@ class ContextSource(Protocol):
 
 
 class RequestHook:
-    """The part of one feature in requests: in all of a team, or in one, whose state the hook then holds. A feature
-    overrides the methods that it needs; the methods of this class change nothing.
+    """The part of one feature in requests. A hook serves all requests of a team, or one request, whose state it then
+    holds. A feature overrides the methods that it needs; the methods of this class change nothing.
 
     They are called in the order in which they stand here. A method that only observes returns nothing, and guards
-    itself by `proxy.telemetry.observer_guard`: a fault in it changes no response. If another method raises
-    GatewayError, that is the response.
+    itself by `proxy.telemetry.observer_guard`: a bug in it changes no response. If another method raises GatewayError,
+    the client gets that error.
     """
 
     __slots__ = ()
@@ -89,7 +89,7 @@ class RequestHook:
         return None
 
     def parsed(self, record: RequestRecord, request: UnifiedRequest) -> None:
-        """Observe a request for text before anything but its form may refuse it."""
+        """Observe a request for text after its form has been checked, and before any other check may refuse it."""
 
     def asked(self, record: RequestRecord, request: Q, *, heavy: bool) -> Awaitable[Q] | None:
         """Return the request that replaces a parsed one; `None` if it stays unchanged."""

@@ -29,7 +29,8 @@ PROFILES: Final[Mapping[str, str]] = {
 OWN_PATHS: Final = frozenset(
     {"anthropic", "azure", "bedrock", "cohere", "gemini", "ollama_native", "replicate", "vertex"}
 )
-"""Profiles whose base_url ends before the API's version, as Bifrost's does. The others' base_url ends in /v1."""
+"""Profiles whose `base_url` ends before the API's version, as Bifrost's does. The `base_url` of other profiles ends in
+/v1."""
 
 KEY_CONFIGS: Final = frozenset(f"{name}_key_config" for name in ("azure", "bedrock", "vertex", "ollama", "sgl", "vllm"))
 """The sections of a key that are read. Of other sections, only `deployments` is read."""
@@ -118,8 +119,8 @@ def bifrost_table(root: ForeignSection, name: str) -> TableDraft:
 
 @dataclass(slots=True)
 class _Key:
-    """One key of a provider. `models` are its models (ANY_MODEL for all), `upstream` their names at the vendor if they
-    differ."""
+    """One key of a provider. `models` are its models (ANY_MODEL for all). `upstream` has the models' names at the
+    vendor if these differ."""
 
     section: ForeignSection
     name: str

@@ -20,7 +20,7 @@ many as the configuration allows."""
 
 READ_BYTES: Final = 64 * 1024
 POLL_SECONDS: Final = 0.25
-"""The bytes of one read, and the seconds between checks of a file that does not grow."""
+"""The most bytes of one read, and the seconds between checks of a file that does not grow."""
 
 FIRST_LINES: Final = 10
 """The number of existing lines that are shown when a file is followed from its end."""

@@ -1,7 +1,7 @@
 """Convert the entries of LiteLLM's `model_list` to deployments. Parts that cannot be converted are reported.
 
-Sources: fields of `litellm_params` and `model_info` in litellm 1.109.1 (`types/router.py`, `types/utils.py`); names of
-the providers and of their variables, LiteLLM's pages on each provider, November 2026.
+Sources: litellm 1.109.1 (`types/router.py`, `types/utils.py`) for the fields of `litellm_params` and `model_info`;
+LiteLLM's pages on each provider, November 2026, for the names of providers and variables.
 """
 
 import re
@@ -72,14 +72,14 @@ NAMES: Final[Mapping[str, str]] = {"ollama_native": "ollama", "github_models": "
 """Names of vendors whose profile has another name."""
 
 BARE: Final = (("claude", "anthropic"), ("command", "cohere"), ("gemini", "vertex_ai"))
-"""Beginnings of model names without a provider, and their provider. All others belong to OpenAI."""
+"""The provider of a model name without a provider, by the name's first characters. All other names belong to OpenAI."""
 
 ENDINGS: Final[Mapping[str, re.Pattern[str]]] = {
     **dict.fromkeys(("voyage", "jina"), re.compile(r"/(embeddings|rerank)$")),
     "tei": re.compile(r"/(v1/embeddings|embed|rerank|v1)$"),
     "cloudflare": re.compile(r"(?<=/ai)/run$"),
 }
-"""Endings of an `api_base` that LiteLLM calls unchanged, by profile. The profile's address ends before them."""
+"""Endings of an `api_base` that LiteLLM calls unchanged, by profile. A profile's address excludes the ending."""
 
 _OF_REGIONS: Final = frozenset({"bedrock", "sagemaker", "vertex", "vertex_anthropic"})
 _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]")
@@ -223,7 +223,7 @@ class ModelList:
         self._missing(endpoint, provider)
 
     def _project(self, endpoint: DraftEndpoint, params: ForeignSection) -> None:
-        """Append the watsonx project or space, which is the end of the address in the new configuration."""
+        """Append the watsonx project or space, which ends the address in the new configuration."""
         settings, accounts = endpoint.settings, self.accounts
         space = accounts.url_param(params, "space_id")
         project = accounts.url_param(params, "project_id") if space is None else None

@@ -1,8 +1,9 @@
 """Convert LiteLLM's names for clients and its fallbacks to routes.
 
 A group is all entries with the same `model_name`. The route of a group with fallbacks has the group's own deployments
-first. If there are several, they get a route of their own, `NAME.group`. The fallbacks of fallbacks are included, in
-the order in which LiteLLM tries them. No group is included twice, so two groups may be each other's fallback.
+first. If the group has several deployments, they get a route of their own, `NAME.group`. The fallbacks of fallbacks are
+included, in the order in which LiteLLM tries them. No group is included twice in a route, so two groups may be each
+other's fallback.
 
 Sources: LiteLLM's pages "Fallbacks" and "Load Balancing"; `router.py` of litellm 1.108.7, November 2026.
 """
@@ -41,7 +42,7 @@ KINDS: Final[Mapping[str, str]] = {
     "context_window_fallbacks": "context_window",
     "content_policy_fallbacks": "content_filter",
 }
-"""The key of a route's `fallbacks`, by LiteLLM's list of fallbacks for one reason."""
+"""Keys of a route's `fallbacks`, by the name of LiteLLM's list of fallbacks for the same reason."""
 
 
 HIDDEN: Final[Mapping[str, DraftValue]] = {"listed": False}
@@ -53,7 +54,8 @@ _UNLIKE: Final = "names a model for other requests, or of another space of vecto
 
 @dataclass(slots=True)
 class NameGroup:
-    """The entries of one `model_name`. `then` are its general fallbacks, `by_kind` its fallbacks for one reason."""
+    """The entries of one `model_name`. `then` are its general fallbacks. `by_kind` are its fallbacks for one reason
+    each."""
 
     name: str
     entries: list[ModelEntry] = field(default_factory=list)
@@ -69,7 +71,8 @@ class NameGroup:
 @dataclass(frozen=True, slots=True)
 class _Resolved:
     """A group without its fallbacks: its deployments with their weights, its new targets, and the policy that orders
-    them. `model` is the model that the group is identical with, if any. `models` are up to two of its models."""
+    them. `model` is the model that has the same deployments as the group; `None` if there is no such model. `models`
+    are up to two models of the group."""
 
     shares: list[Share]
     targets: list[tuple[str, float]]
