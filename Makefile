@@ -1,5 +1,5 @@
 # Every target works from an empty clone with Python 3.11 or newer and make; `make lock` also needs uv.
-#   make demo [ARGS=--once]      start the gateway on its built-in table
+#   make demo [ARGS=--once]      start the gateway on its embedded configuration
 #   make test [ARGS="-k name"]   run the quick tests, or those that ARGS name, on every core; ARGS=-n0: in one process
 
 VENV ?= .venv
@@ -24,7 +24,7 @@ GENERATED := providers/list_prices/list_prices.jsonl config/schema.json docs/ref
 .PHONY: help demo docs extras test test-all lint format observe bench bench-peers bench-optimised trust trust-full trust-mutations coverage generate generated-files lock sbom venv clean
 
 help:
-	@echo "make demo [ARGS=--once]    start the gateway on its built-in table"
+	@echo "make demo [ARGS=--once]    start the gateway on its embedded configuration"
 	@echo "make extras                install what some settings need too: clouds' credentials, Redis, PostgreSQL, tracing"
 	@echo "make test [ARGS=...]       run the quick tests on every core, or those that ARGS name: a path, or -k NAME"
 	@echo "make test-all [ARGS=...]   run all tests; ARGS=--nightly adds those that are too slow for every change"

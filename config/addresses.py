@@ -73,7 +73,7 @@ _ISATAP: Final = frozenset({0x00005EFE, 0x02005EFE})
 """The third 32 bits of a tunnel address whose last 32 bits are an IPv4 address (RFC 5214)."""
 
 _REACHES_BY_RISK: Final[tuple[Reach, ...]] = ("public", "private", "forbidden")
-"""In ascending order of risk. An address that embeds others has the riskiest reach of all of them."""
+"""Kinds of reach in ascending order of risk. An address that embeds others has the riskiest reach of all of them."""
 
 
 def reach(host: str) -> Reach:

@@ -51,13 +51,13 @@ class Sources:
 class Loaded:
     """A valid configuration and the files that it was loaded from.
 
-    `files` are all files read, among them included files, secrets and certificates. `digest` changes with any content.
-    `locate` returns the position of a value or, if the value is not written, of the section that would hold it.
-    `warnings` count as errors under `--strict`. `authorities` holds the certificates of each `ca_file`, by its path in
-    the configuration. `pair` is the listener's certificate and key. `copies` lets another process load the same
-    configuration. `referenced` holds the paths of values that came from references; no message repeats these values.
-    `ledger` is the location of the ledger, `payloads` the settings of the payload log. `as_written` converts the paths
-    of problems to the paths of the file.
+    `files` are all files read, among them included files, secrets and certificates. `digest` changes if the content of
+    any file changes. `locate` returns the position of a value or, if the value is not written, of the section that
+    would hold it. `warnings` count as errors under `--strict`. `authorities` holds the certificates of each `ca_file`,
+    by its path in the configuration. `pair` is the listener's certificate and key. `copies` lets another process load
+    the same configuration. `referenced` holds the paths of values that came from references; no message repeats these
+    values. `ledger` is the location of the ledger, `payloads` the settings of the payload log. `as_written` converts
+    the paths of problems to the paths of the file.
     """
 
     config: GatewayConfig
@@ -80,9 +80,9 @@ class Loaded:
         return written
 
     def without_positions(self) -> "Loaded":
-        """Return this object without the positions of its values, as it is stored while it is served; its `locate`
-        raises RuntimeError. The positions take half of the memory of a configuration with ten thousand teams, 5 KB a
-        team."""
+        """Return this object without the positions of its values, which is the form that is stored while the
+        configuration is served. `locate` of the returned object raises RuntimeError. The positions take half of the
+        memory of a configuration with ten thousand teams, which is 5 KB per team."""
         return replace(self, locate=_no_position, as_written=tuple)
 
 

@@ -35,7 +35,7 @@ class Position(NamedTuple):
 
 
 COMMAND_LINE: Final = Position("the command line", 0, 0)
-"""The position of a command line option that overrides the configuration; it has no line."""
+"""The position of a command line option that overrides the configuration; the position has no line."""
 
 Locate = Callable[[Path], Position]
 

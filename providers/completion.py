@@ -105,7 +105,7 @@ _PARENT_DETAIL: Final[Mapping[str, str]] = {
     "ephemeral_5m_input_tokens": "cache_write_tokens",
     "ephemeral_1h_input_tokens": "cache_write_tokens",
 }
-"""Details that are parts of another detail (Anthropic's, November 2026)."""
+"""Details of the usage that are parts of another detail (Anthropic's names, November 2026)."""
 
 
 def reported_usage(
@@ -293,14 +293,14 @@ class Completion:
 
 @frozen
 class Chunk:
-    """The parts that one choice gained.
+    """The parts that were added to one choice.
 
     Exactly one chunk of each index has a `finish_reason`, with the `service_tier` of the whole response. Later chunks
     hold only `extras`. A chunk that holds only the extras of the response belongs to no choice.
 
     If the vendor uses the client's API, `native` is the vendor's event that this chunk was decoded from: the surface
     returns the event instead. If an event becomes several chunks, the first has it. An event without a meaning in the
-    common form is in a chunk that holds nothing else.
+    common form becomes a chunk that holds only the event.
     """
 
     index: int = 0
@@ -332,7 +332,7 @@ class NativeForm:
     after: bytes
 
 
-# The class is not frozen, because an object is made with nearly every read, and making a frozen one takes twice as
+# The class is not frozen, because an object is made with nearly every read, and making a frozen object takes twice as
 # long.
 @dataclass(slots=True)
 class TextRun:

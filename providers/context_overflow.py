@@ -1,6 +1,6 @@
 """Context windows: the sizes in an error, the next limit to use, and whether a prompt is certain to fit.
 
-Does not count tokens as a model does; `providers.dialects.vendor_token_counts` calls the engine for that.
+This module does not count tokens as a model does; `providers.dialects.vendor_token_counts` calls the engine for that.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ MAX_FITTING_CALLS = 3
 """The most calls of one request, including the first."""
 
 MARGIN_TOKENS = 16
-"""The number of tokens that are kept free if the vendor's count of the prompt is an estimate."""
+"""The number of tokens of the window that stay unused if the vendor's count of the prompt is an estimate."""
 
 MAX_TEXT = 8192
 """The most characters of an error that are read, here and by the dialects. Some vendors repeat the request in an error,
@@ -101,8 +101,8 @@ def _positive_integer(value: JsonValue) -> int | None:
 
 
 def next_limit(limit: int, overflow: Overflow, calls: int) -> int | None:
-    """Return the `max_tokens` for the next call; `None` to give up. `calls` calls were made, and the last one used
-    `limit` and failed.
+    """Return the `max_tokens` for the next call; `None` if no further call is worth making. `calls` calls were made,
+    and the last one used `limit` and failed.
 
     The result is at least 1 and less than `limit`. If the error is about the most tokens of a response, it is that
     number. If the prompt was measured, it is the rest of the window, less `MARGIN_TOKENS` if the prompt was estimated.

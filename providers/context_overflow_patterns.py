@@ -11,7 +11,7 @@ from functools import cache
 
 
 class About(Enum):
-    """The size that a message compares, and the limit that it compares it with."""
+    """The size that an error message is about, and the limit that the message compares the size with."""
 
     SUM = auto()  # prompt and response together, with the window
     PROMPT = auto()  # the prompt alone, with the window
@@ -28,11 +28,11 @@ class Signature:
     - `W`: the window.
     - `P` and `P2`: tokens of the prompt.
     - `C`: tokens requested for the response.
-    - `T`: both together.
+    - `T`: the tokens of the prompt and the response together.
     - `D`: the tokens beyond the window.
-    - `CAP`: the most tokens of a response. `END` is one more.
+    - `CAP`: the most tokens of a response. `END` is that number plus one.
 
-    `LB` matches if `P` is only a lower bound. `approximate` is true if the vendor estimates.
+    `LB` matches if `P` is only a lower bound. `approximate` is true if the vendor's count of the prompt is an estimate.
     """
 
     name: str
@@ -99,7 +99,8 @@ _ROWS: tuple[tuple[str, About, str], ...] = (
         r"<P> tokens from the input.{0,20}? and <C> tokens",
     ),
     ("sglang_input", About.PROMPT, r"input \(<P> tokens\) is longer than the \S+ context length \(<W> tokens\)"),
-    # TGI, and formerly Together. The figure of the response is ignored: TGI caps it before it reports it.
+    # TGI, and formerly Together. The figure of the response is ignored, because TGI caps the figure before it reports
+    # it.
     ("tgi_sum", About.SUM, r"`inputs` tokens \+ `max_new_tokens` must be <= <W>\. Given: <P>"),
     ("tgi_inputs", About.INPUT, r"`inputs` must have less than <_> tokens\. Given: <P>"),
     ("anthropic_sum", About.SUM, r"input length and `?max_tokens`? exceed context limit: <P> \+ <C> > <W>"),

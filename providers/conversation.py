@@ -128,8 +128,8 @@ class Video:
 
 @frozen
 class ToolUse:
-    """A call that the model made: the client's id, name and arguments. `signature` is Gemini's thought signature. The
-    input of a `custom` tool is the text in `custom`."""
+    """A call that the model made: the client's id, name and arguments. `signature` is Gemini's thought signature. If
+    the call is of a custom tool, `custom` holds its input, which is a text."""
 
     id: str
     name: str

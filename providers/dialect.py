@@ -16,7 +16,7 @@ from providers.unified_request import AnyOperation, UnifiedRequest
 A = TypeVar("A")
 
 MOST_COPIED_BYTES = 2**20
-"""The largest body that is copied out of its buffer. The unwritten part of a larger buffer uses no memory."""
+"""The most bytes of a body that is copied out of its buffer. The unwritten part of a larger buffer uses no memory."""
 
 
 class Upload(Protocol):
@@ -24,10 +24,10 @@ class Upload(Protocol):
 
     @property
     def length(self) -> int:
-        """Its length in bytes."""
+        """The length of the body in bytes."""
 
     def pieces(self) -> AsyncIterator[bytes]:
-        """Yield its bytes. Each iteration starts at the beginning."""
+        """Yield the bytes of the body. Each iteration starts at the beginning."""
 
 
 @frozen
@@ -89,7 +89,8 @@ class UpstreamRequest:
 
     def free_body(self) -> None:
         """Free the memory of the body. Called once the content of a response has begun: nothing is sent again then, and
-        a stream may last for minutes. Decoding a stream has read everything that it needs from the body before."""
+        a stream may last for minutes. By then, the decoder of a stream has read everything that it needs from the
+        body."""
         object.__setattr__(self, "body", b"")
 
     def note_written(self) -> None:

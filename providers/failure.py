@@ -83,7 +83,7 @@ VERDICTS: dict[FailureKind, Verdict] = {
     FailureKind.RATE_LIMITED: Verdict(429, "requests", "rate_limit_exceeded", True, True, False, True),
     FailureKind.QUOTA: Verdict(429, "insufficient_quota", "insufficient_quota", True, False, False, False),
     FailureKind.AUTH: Verdict(502, "server_error", "upstream_auth_failed", True, False, True, False),
-    # It concerns this request alone: a firewall, the region or a check of the account decides on each request.
+    # The failure concerns this request alone: a firewall, the region or a check of the account decides on each request.
     FailureKind.FORBIDDEN: Verdict(502, "server_error", "upstream_error", True, False, False, False),
     FailureKind.INVALID_REQUEST: Verdict(400, "invalid_request_error", "invalid_value", False, False, False, False),
     # The model does not accept a part of the request; another model may.
@@ -102,7 +102,8 @@ VERDICTS: dict[FailureKind, Verdict] = {
     FailureKind.NONCONFORMING: Verdict(502, "server_error", "malformed_upstream", True, True, False, True),
     # One request needs more tokens than the limit of a minute. Smaller requests can still be sent.
     FailureKind.TOO_LARGE: Verdict(429, "requests", "rate_limit_exceeded", True, False, False, False),
-    # Another target may lead back as well, and each round would call every target. A client can cause it.
+    # Another target may lead back to this gateway as well, and each round would call every target. A client can cause
+    # this failure.
     FailureKind.LOOP: Verdict(508, "server_error", "loop_detected", False, False, False, False),
     # The server closed an idle connection just as it was used again.
     FailureKind.STALE: Verdict(502, "server_error", "upstream_error", True, False, False, True),
@@ -171,8 +172,8 @@ class Failure:
 
     @property
     def withheld(self) -> bool:
-        """Whether the call was not made because of a limit that the operator has set. Vendors only refuse calls that
-        were sent."""
+        """Whether the call was not made because of a limit that the operator has set. A vendor's own limit only refuses
+        calls that were sent."""
         return self.unsent and self.kind is FailureKind.RATE_LIMITED
 
 
@@ -205,8 +206,8 @@ COOLDOWN_KINDS = frozenset(
     {kind for kind, verdict in VERDICTS.items() if verdict.counts_against}
     | {FailureKind.RATE_LIMITED, FailureKind.QUOTA}
 )
-"""Kinds after which no request is sent to a deployment for a while. They are found by statuses and codes. A message
-leads to them only if all of it matches, since vendors quote the texts of clients."""
+"""Kinds after which no request is sent to a deployment for a while. The kinds are recognised by statuses and codes. A
+message leads to such a kind only if a pattern matches the whole message, since vendors quote the texts of clients."""
 
 
 GATEWAY_MESSAGES: Mapping[FailureKind, str] = {
@@ -256,5 +257,5 @@ def kind_of_status(status: int | None, known: Mapping[int, FailureKind]) -> Fail
 
 
 def message_text(value: object) -> str:
-    """Return the part of a vendor's text that is read; empty if the value is no text."""
+    """Return the part of a vendor's text that the gateway reads; an empty text if the value is no text."""
     return value[:MAX_TEXT] if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""A vendor's profile: the dialect that it uses, and its deviations from it."""
+"""A vendor's profile: the dialect of the vendor's API, and the deviations of the API from the dialect."""
 
 import re
 from collections.abc import Mapping
@@ -93,8 +93,9 @@ class Auth:
 class Logprobs:
     """How log probabilities are requested, and the most alternatives in a non-streaming response and in a stream.
 
-    `bool` is chat's `logprobs: true` with `top_logprobs`, `listed` the same if at least one must be listed. `int` is
-    the completion API's count, `positive` a count whose 0 means none at all. `either` accepts `bool` and `int`.
+    `bool` is chat's `logprobs: true` with `top_logprobs`; `listed` is the same for vendors that require at least one
+    alternative. `int` is the completion API's count; `positive` is a count for which 0 means no log probabilities.
+    `either` accepts `bool` and `int`.
     """
 
     mode: LogprobsMode
@@ -104,10 +105,11 @@ class Logprobs:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """One operation of a vendor: its path, the unified fields that it supports, and their names there.
+    """One operation of a vendor: its path, the unified fields that it supports, and the vendor's names of these fields.
 
-    `context` is the vendor's behaviour if prompt and limit exceed the window. It obeys the unified field (`native`),
-    refuses (`errors`), shortens the response (`clamps`), cuts the prompt (`cuts`), or has no window (`never`).
+    `context` is the vendor's behaviour if prompt and limit exceed the window. The vendor obeys the unified field
+    (`native`), refuses the request (`errors`), shortens the response (`clamps`), cuts the prompt (`cuts`), or has no
+    window (`never`).
     """
 
     path: str
@@ -123,9 +125,10 @@ class TaskWire:
     """One task of a vendor: its path below the base URL and the name of its wire format.
 
     One call takes at most `most` inputs, and at most `most_tokens` tokens in all of them together (`None`: no such
-    limit). `accepts` names the optional fields that the vendor supports, `rename` their names there, `words` the
-    vendor's values for ours, by field. `passes` names the vendor's own fields that clients may send, `body` holds
-    fields of every call. `examples` are model names, one for each case that the task distinguishes.
+    limit). `accepts` names the optional fields that the vendor supports. `rename` has the vendor's names of fields.
+    `words` has, by field, the vendor's values for the gateway's values. `passes` names the vendor's own fields that
+    clients may send, `body` holds fields that are sent with every call. `examples` are model names, one for each case
+    that the task distinguishes.
     """
 
     path: str
@@ -142,16 +145,17 @@ class TaskWire:
 
 @dataclass(frozen=True, slots=True)
 class ResponsesWire:
-    """The vendor's Responses API: its path below the base URL, and a pattern of the models that reason there.
+    """The vendor's Responses API: its path below the base URL, and a pattern of the names of models that reason in this
+    API.
 
-    `when` decides which requests of other APIs are sent there:
-    - `never`: none.
-    - `always`: all, because the model has no other API.
+    `when` decides which requests of other APIs are sent to the Responses API:
+    - `never`: no request.
+    - `always`: all requests, because the model has no other API.
     - `tools`: requests with tools, unless the effort is `none`.
     - `tools_and_reasoning`: requests with tools and an effort other than `none`.
     - `hosted`: only requests with a tool that the vendor runs, and not even requests of the API itself.
 
-    With the other values, requests with a tool that the vendor runs are always sent there. `format` is OpenRouter's
+    With every value, requests with a tool that the vendor runs are sent to the Responses API. `format` is OpenRouter's
     name for the model's encrypted reasoning.
 
     If `openai`, the API has all fields of OpenAI's, so requests of the API itself are sent unchanged. Otherwise it is
@@ -171,7 +175,7 @@ class ResponsesWire:
 
     @property
     def takes_own(self) -> bool:
-        """Whether requests of the API itself are sent there unchanged."""
+        """Whether the client's Responses requests are sent to this vendor unchanged."""
         return self.openai and self.when != "hosted"
 
     def model_field(self, model: str) -> str:
@@ -215,47 +219,50 @@ class Profile:
     vendor's API, oldest first. `model_host` names the servers of the models, whose rules apply:
     - `makers`: the models' makers, to which the vendor passes requests on.
     - `weights`: a server of open weights.
-    - `any`: either.
+    - `any`: either of the two.
 
     Prompts. `developer_role` and `content_parts` are true if messages may have that role, and content in parts.
     `named_roles` are the roles whose messages may have a name. `reasoning_members` are the fields in which an assistant
     message sends its reasoning back, one for each name that some version of the vendor's server reads. `hooks` name
     further changes to messages. `session` is the field or header in which a call names its conversation; `None` if
-    there is none. `files` are the files that a message of a chat may hold: all (`any`), PDFs by data or id (`pdf`),
-    also addresses instead of data (`addressed`), or `none`. `raw_prompts` are the models that accept a prompt
-    unchanged; prompts for other models are wrapped into a chat:
-    - `native`: all.
-    - `chat`: none.
-    - `suffix`: none, except to fill in the middle.
-    - a pattern: models whose names match. These have no chat.
+    there is none. `files` are the files that a message of a chat may hold: all files (`any`), PDFs by data or id
+    (`pdf`), files by data, id or address (`addressed`), or no files (`none`). `raw_prompts` are the models that accept
+    a prompt unchanged; prompts for other models are wrapped into a chat:
+    - `native`: all models.
+    - `chat`: no model.
+    - `suffix`: no model, except to fill in the middle.
+    - a pattern: the models whose names match. These models have no chat.
 
-    Fields. `takes` names fields of the body, of messages, parts, calls and tools that most vendors refuse. `words` are
-    the vendor's values for values of the client's, by field; an object holds fields of the body with the same meaning.
-    `nearest` are the values whose word is only an approximation. `needs` are fields that are only accepted together
-    with another field that is true. `body` holds fields of every request. With `drops_neutral` neutral values are not
-    sent. `top_k_off` is the value that turns `top_k` off; if it is `None`, `top_k` must be left out. `blank_stops` is
-    true if a stop string may be blank, which depends on the model.
+    Fields. `takes` names the fields that this vendor accepts and most vendors refuse: fields of the body, of messages,
+    parts, calls and tools. `words` has, by field, the vendor's values for the client's values; an object holds fields
+    of the body that have the same meaning. `nearest` are the client's values that the vendor's word only approximates.
+    `needs` are fields that are only accepted together with another field that is true. `body` holds fields that are
+    sent with every request. If `drops_neutral`, neutral values are not sent. `top_k_off` is the value that turns
+    `top_k` off; if it is `None`, `top_k` must be left out. `blank_stops` is true if a stop string may be blank, which
+    depends on the model.
 
-    Constraints. `structured` names a style of `providers.constraints.constraint_styles`. `strict_formats` is when its
-    schemas may be strict; `alone` means without tools and without a stream. `format_beside_tools` is true if tools and
-    a constraint may be used together. If `verifies`, the engine may ignore a constraint, so the response is checked.
+    Constraints. `structured` names a style of `providers.constraints.constraint_styles`. `strict_formats` says when
+    schemas may be strict; `alone` means only in requests without tools and without a stream. `format_beside_tools` is
+    true if tools and a constraint may be used together. If `verifies`, the engine may ignore a constraint, so the
+    response is checked.
 
     Tools. `tool_types` are patterns of the types of tools besides functions. With `bare_parameters` the schema of a
     function's parameters may be an object without properties. One request has at most `most_tools`. `with_forced_tool`
     holds fields of the body without which a choice that forces a call is refused. `hosted` names the forms of
     `providers.hosted_tools.hosted_forms` in which the vendor accepts tools that it runs itself and that other vendors
-    have too. `not_hosted` are the reasons why the gateway can request no tool of a kind.
+    have too. `not_hosted` has, by kind of hosted tool, the reason why the gateway cannot request such a tool.
 
-    Responses. If `streams_only`, non-streaming responses are also read from streams. If `exact_streams`, they may be: a
-    stream holds all fields of a non-streaming response, including usage. With `line_frames` an event ends with its
-    line. `own_member` is a field of responses in which the vendor puts `usage` and `error`. If `usage_in_choices`, the
-    first choice of a response may hold its usage. `errors` are the meanings of the vendor's errors. `closing_ends_bill`
-    is true if the vendor is known to bill only the tokens generated until the client closes a stream.
+    Responses. If `streams_only`, non-streaming responses are also read from streams. If `exact_streams`, the gateway
+    may do the same if the configuration allows it, because a stream holds all fields of a non-streaming response,
+    including usage. If `line_frames`, an event ends at the end of its line. `own_member` is a field of responses in
+    which the vendor puts `usage` and `error`. If `usage_in_choices`, the first choice of a response may hold its usage.
+    `errors` gives the failure kinds of the vendor's errors. `closing_ends_bill` is true if the vendor is known to bill
+    only the tokens generated until the client closes a stream.
 
-    Endpoints. `tokenizer` is how the engine counts a prompt; `None` if it does not. `model_list` is the kind of list in
-    which the vendor names its models; `None` if it has no list of the models that can be requested. `tasks` are the
-    tasks besides generation that the vendor supports. `responses` is its Responses API; if it is `None`, requests of
-    that API are translated into chats.
+    Endpoints. `tokenizer` names the way in which the engine counts a prompt; `None` if it does not count prompts.
+    `model_list` is the kind of list in which the vendor names its models; `None` if it has no list of the models that
+    can be requested. `tasks` are the tasks besides generation that the vendor supports. `responses` is its Responses
+    API; if it is `None`, requests of that API are translated into chats.
     """
 
     name: str

@@ -20,8 +20,8 @@ LEAST_PART_CHARACTERS: Final = 8
 """The least characters of a secret that is searched for anywhere, and at a cut."""
 
 PART_CHARACTERS: Final = 12
-"""The characters of a part of a longer secret that is masked like the whole. The rest is too long to guess, but such a
-part identifies the secret in the vendor's logs, and two parts reveal it."""
+"""The number of characters of a part of a longer secret that is masked like the whole secret. The rest of the secret is
+too long to guess, but such a part identifies the secret in the vendor's logs, and two parts reveal it."""
 
 MAX_TEXT: Final = 4096
 """The most characters that are searched. The rest of the text is cut off."""
@@ -30,7 +30,7 @@ MAX_COMPARISONS: Final = 10_000
 """The most characters that are compared one by one. Only a text that is constructed for this purpose needs more."""
 
 _BLOCK_CHARACTERS: Final = PART_CHARACTERS // 2
-"""Characters of the blocks into which a text is split to search for a part of a secret."""
+"""The number of characters of each block into which a text is split to search for a part of a secret."""
 
 _MOST_ENCODED_CHARACTERS: Final = 512
 """The most bytes of a secret whose base64 and hexadecimal forms are searched for. Of a longer secret, the forms of its
@@ -60,13 +60,13 @@ def redact(text: str, secrets: Iterable[str]) -> str:
             view = _View(letters)
             spans += [(positions[start], positions[end]) for each in forms for start, end in view.found(each)]
     except _TooManyComparisons:
-        # No real message repeats a secret's characters so often: mask all of it.
+        # No real message repeats a secret's characters so often, so the whole text is masked.
         return MASK
     return _masked(text, spans) if spans else text
 
 
 def part_length(secret: str) -> int:
-    """Return the length of a run of a secret's characters that is masked."""
+    """Return the least length of a run of a secret's characters that is masked."""
     return max(LEAST_PART_CHARACTERS, min(PART_CHARACTERS, len(secret) * 3 // 4))
 
 

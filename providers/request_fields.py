@@ -63,7 +63,7 @@ class RequestField:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The name for each use: the field's own, or `name.use`."""
+        """The name of each use of the field: the field's own name, or `name.use`."""
         return tuple(f"{self.name}.{use}" if use else self.name for use in self.uses)
 
 

@@ -81,7 +81,7 @@ def _unknown_reach(host: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """Which addresses of images, sounds, videos and files are allowed. `None` leaves a setting to the next level.
+    """The allowed addresses of images, sounds, videos and files. A setting that is `None` is decided by the next level.
 
     `schemes` are lower-case URL schemes. `allow_private` is whether addresses inside the operator's network may be sent
     to an engine.
@@ -108,8 +108,8 @@ class Permits:
     `fields` are names of fields that may be sent to an engine although they name a host, a path, a template or code.
     `headers` are lower-case header names that clients may add; a name that ends in `*` matches all names with that
     prefix. `reach` returns where a host name or IP literal is (`loopback`, `private`, `public`, `unknown`, or
-    `forbidden` if it must never be called). It is passed in because the list of address ranges is part of the
-    configuration.
+    `forbidden` if it must never be called). `reach` is passed in because the list of address ranges is part of the
+    package `config`.
     """
 
     fields: frozenset[str] = frozenset()
@@ -133,9 +133,9 @@ class Target:
     vendor. `base_url` has every placeholder filled in and no trailing slash. `model_key` is the key of `models` that
     the target comes from (`vendor/*` for a wildcard). If `completions` is `None`, the profile decides. If
     `context_length_exceeded_behavior` is `None`, the surface decides; a team's settings override it and
-    `on_unsupported`. `authorities` are trusted for the vendor's certificate (`None`: the system's). `permits` is what
-    clients may send. `list_price` returns the price of a model by its name, for a target of any model whose vendor has
-    list prices.
+    `on_unsupported`. `authorities` are trusted for the vendor's certificate (`None`: the system's). `permits` says
+    which fields and headers clients may send. `list_price` returns the price of a model by its name, for a target of
+    any model whose vendor has list prices.
     """
 
     vendor: str

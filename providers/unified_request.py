@@ -78,7 +78,7 @@ class ChatPrompt:
 
     If `plain`, each message is known to have only a role of PLAIN_ROLES and a non-empty text as its `content`. If
     `without_parts`, each message is known not to have a list of parts as its `content`. Code need not search such
-    messages. `tokens` is their estimated number after the messages have been freed.
+    messages. `tokens` is the estimated number of tokens of the messages after they have been freed.
     """
 
     count: ClassVar[int] = 1
@@ -96,8 +96,8 @@ class ChatPrompt:
 
     def free_messages(self, tokens: int) -> None:
         """Free the memory of the messages. Called once the content of a response has begun: nothing is sent again then,
-        and a stream may last for minutes. After that only the estimate of a usage that the vendor does not report would
-        read them."""
+        and a stream may last for minutes. After that, the messages would be read only to estimate a usage that the
+        vendor does not report."""
         object.__setattr__(self, "tokens", tokens)
         object.__setattr__(self, "messages", ())
 
@@ -180,14 +180,15 @@ class NativeRequest:
 
 @frozen
 class TranslationLosses:
-    """The content of a request in another API that the unified fields cannot express. It only matters if the request is
-    not sent unchanged.
+    """The content of a request in another API that the unified fields cannot express. These losses only matter if the
+    request is not sent unchanged.
 
-    `binding` maps a field that no other API supports to its description, which is the subject of a sentence. `left_out`
-    names fields that promise nothing about the response. `instead` maps a param to the params that may replace it, with
-    nearly the same meaning. If these are empty, the param may be dropped. `native_left_out` names fields that are
-    removed from the client's own body if it is sent. `display` is how reasoning is to be shown. `unsaid` names params
-    whose value the client left to the model, so that the translation chose a general one.
+    `binding` maps each field that no other API supports to a description of it, which becomes the subject of an error's
+    sentence. `left_out` names fields that promise nothing about the response. `instead` maps a param to the params with
+    nearly the same meaning that may replace it. If they are empty, the param may be dropped. `native_left_out` names
+    fields that are removed from the client's own body if it is sent. `display` is the client's setting for how
+    reasoning is shown. `unsaid` names params whose value the client left to the model, so that the translation chose a
+    value for any model.
     """
 
     binding: Mapping[str, str]
@@ -210,7 +211,7 @@ SHORTEST_PROMPTS: Mapping[Operation, Prompt] = {
     Operation.COMPLETIONS: TextPrompt(("a",)),
     Operation.CHAT: ChatPrompt(({"role": "user", "content": "a"},)),
 }
-"""A prompt of each operation, for requests that only test the capabilities of a deployment."""
+"""By operation: a prompt for requests that only test the capabilities of a deployment."""
 
 
 def one_prompt(prompt: Prompt, number: int) -> Prompt:
@@ -238,8 +239,8 @@ class LogprobsWanted:
 
 @frozen
 class Guided:
-    """One constraint on the generated text: the `guided_*` field that is left after aliases are resolved. `value` is a
-    JSON Schema object for `json`, a list of at least one string for `choice`, a string for the others."""
+    """One constraint on the generated text: the `guided_*` field that remains after aliases have been resolved. `value`
+    is a JSON Schema object for `json`, a list of at least one string for `choice`, a string for the others."""
 
     kind: GuidedKind
     value: JsonObject | tuple[str, ...] | str
@@ -251,21 +252,21 @@ class Guided:
 
     @property
     def schema(self) -> JsonObject:
-        """The schema of a `json`. Raises TypeError for the other kinds."""
+        """The JSON Schema of a constraint of the kind `json`. Raises TypeError for the other kinds."""
         if not isinstance(self.value, dict):
             raise TypeError(f"{self.field} has no schema")
         return self.value
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The strings of a `choice`. Raises TypeError for the other kinds."""
+        """The strings of a constraint of the kind `choice`. Raises TypeError for the other kinds."""
         if not isinstance(self.value, tuple):
             raise TypeError(f"{self.field} has no choices")
         return self.value
 
     @property
     def value_text(self) -> str:
-        """The text of a `regex` or `grammar`. Raises TypeError for the other kinds."""
+        """The text of a constraint of the kind `regex` or `grammar`. Raises TypeError for the other kinds."""
         if not isinstance(self.value, str):
             raise TypeError(f"{self.field} has no text")
         return self.value
@@ -301,7 +302,7 @@ class Params(TypedDict, total=False):
     logit_bias: dict[str, float]
     seed: int
     user: str
-    images: tuple[tuple[str, ...], ...]  # per prompt, data URIs
+    images: tuple[tuple[str, ...], ...]  # for each prompt, its images as data URIs
     response_format: JsonObject
     guided: Guided
     tools: list[JsonObject]

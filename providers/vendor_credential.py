@@ -1,6 +1,6 @@
 """Credentials of a target and the headers made from them. This is the only module that reveals a secret.
 
-The source of a credential that expires is only described here. This module reads no environment, file or clock.
+For a credential that expires, this module only describes the source. This module reads no environment, file or clock.
 """
 
 import base64
@@ -107,7 +107,7 @@ Source: TypeAlias = AwsSource | GoogleSource | EntraSource | OidcSource | Exchan
 
 
 def reveal(secret: SecretStr) -> str:
-    """Return the text of a secret, for a socket or a signature only."""
+    """Return the text of a secret. The text may only be used for a socket or a signature."""
     return secret.get_secret_value()
 
 
@@ -137,7 +137,7 @@ class Credential:
     source: Source | None = None
 
     def headers(self) -> dict[str, str]:
-        """Return the headers in clear text, for the socket only."""
+        """Return the headers in clear text, which may only be used for the socket."""
         revealed = {name: reveal(value) for name, value in self._secrets().items()}
         if self.style == "bearer" and self.key is not None:
             revealed[self.header] = f"Bearer {revealed[self.header]}"
@@ -148,8 +148,8 @@ class Credential:
         return {**dict.fromkeys(self._secrets(), MASK), **(self.source.shown if self.source else {})}
 
     def seal(self, *words: str) -> str:
-        """Return a digest of the words that is the same only for the same credential or source, and reveals nothing of
-        it."""
+        """Return a digest of the words and the credential or its source. Different credentials give different digests,
+        and a digest reveals nothing of the credential."""
         parts = [f"{name.lower()}: {value}" for name, value in sorted(self.headers().items())]
         if self.source is not None:
             values = ((each.name, getattr(self.source, each.name)) for each in fields(self.source))

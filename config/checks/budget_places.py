@@ -20,8 +20,8 @@ class BudgetScope:
     """The budgets of one scope: of clients, or of a vendor, model or deployment.
 
     `who` is how messages name the scope. Clients may request the names that the patterns `names` match, and the team's
-    `routes`. `key` is the digest of the key if the scope is a key. `around` are the budgets of wider scopes, in which
-    the same requests count.
+    `routes`. `key` is the digest of the key if the scope is a key. `around` are the budgets of wider scopes, which
+    count the same requests too.
     """
 
     path: Path

@@ -21,7 +21,7 @@ from config.table.table_schema import DeploymentSection, DeploymentSettings, Gat
 from config.web_origins import ANY_ORIGIN
 
 _MOST_HINTS: Final = 20
-"""The number of problems that suggest similar names. A search over thousands of names takes milliseconds."""
+"""The most problems whose message suggests similar names. A search over thousands of names takes milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class ConfiguredNames:
         return cls(keys_below(root, ("vendors",)), models, keys_below(root, ("routes",)))
 
     def knows(self, name: str) -> bool:
-        """Return whether the name is a route, a model or a deployment, or matches a `vendor/*`."""
+        """Return whether the name is a route, a model or a deployment, or matches a pattern `vendor/*`."""
         return name in self.routes or name in self.models or self.is_deployment(name) or self._matches_wildcard(name)
 
     def counted_as(self, name: str) -> str:

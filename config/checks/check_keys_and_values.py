@@ -41,8 +41,8 @@ _NO_SPACE: Final = "a space is missing after the colon of {}"
 _GLUED_VALUE: Final = re.compile(r"([A-Za-z_-]+):(?!\s)")
 _FIXED_MESSAGES: Final = {"missing": "required key is missing", "too_short": "must not be empty"}
 _STAND_IN: Final = f"sha256:{'0' * 64}"
-"""Replaces an invalid list element, so that its list is not empty. It is valid both as a key's digest and as a name.
-Problems that it causes are at the position of the invalid element, and are dropped as repetitions."""
+"""The value that replaces an invalid list element, so that the list is not empty. It is valid both as a key's digest
+and as a name. Problems that it causes are at the position of the invalid element, and are dropped as repetitions."""
 _MUST_BE: Final = "must be "
 _EXPECTED: Final = re.compile(r"expected (a whole number|a number)\b")
 _KIND_OF_KEY: Final = {
@@ -57,7 +57,7 @@ _KIND_OF_KEY: Final = {
 
 _MOST_VENDORS: Final = 3
 _MOST_LISTED: Final = 4
-"""The most vendors and the most targets that one message lists."""
+"""The most vendors, and also the most targets, that one message lists."""
 
 _KEY_STEP: Final = "[key]"
 """The last step of pydantic's location of an invalid key."""

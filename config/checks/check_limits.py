@@ -11,8 +11,8 @@ from config.table.table_schema import GatewayConfig
 
 _DAY: Final = 86400.0
 _NEEDED_DAYS: Final = {"hour": 1, "day": 2, "week": 8, "month": 32}
-"""Days for which the ledger must keep its rows so that a period can be summed: the longest such period, and one day
-more."""
+"""By period: the days for which the ledger must keep its rows so that the period can be summed. They are the days of
+the longest such period, and one day more."""
 
 
 def check_limits(context: CheckContext) -> tuple[Problem, ...]:

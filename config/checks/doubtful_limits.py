@@ -23,13 +23,13 @@ from config.sections.team_section import TeamSection
 from config.table.table_schema import GatewayConfig
 
 _FEW_TOKENS: Final = 1000
-"""A request of ordinary size uses more tokens, together with its response."""
+"""A request of ordinary size and its response together use more tokens than this number."""
 
 _ROLLING_PERIODS: Final[Mapping[LimitPeriod, int]] = {"second": 1, "minute": 60}
 """The periods of limits that refill evenly, in seconds. The other periods follow the calendar."""
 
 _LONG_BURST_SECONDS: Final = 3600.0
-"""A burst that takes longer than this to refill is probably meant as a limit by the calendar."""
+"""If a burst takes longer than this number of seconds to refill, a calendar limit was probably intended."""
 
 
 def doubtful_limits(context: CheckContext) -> tuple[Problem, ...]:

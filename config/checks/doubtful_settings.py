@@ -1,7 +1,7 @@
 """Warn of settings that are valid but probably not intended.
 
 - Secrets that are written in the config file.
-- A key that is sent to several vendors.
+- An API key that is sent to several vendors.
 - Weights, cooldowns, discovery and teams without effect.
 - Addresses that are probably no collector of OpenTelemetry.
 - A `hedge` at a name with one deployment, which leaves no deployment for a second attempt.

@@ -1,5 +1,5 @@
-"""Warn of keys of teams, and of a listener's certificate, that expire. Unlike the other checks, these depend on the
-time."""
+"""Warn of keys of teams, and of a listener's certificate, that expire. Unlike the other checks, these checks depend on
+the current time."""
 
 from collections.abc import Iterator
 from typing import Final, Protocol

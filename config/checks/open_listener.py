@@ -1,4 +1,4 @@
-"""Detect an exposed gateway: one without teams that listens on an address other than loopback."""
+"""Detect an exposed gateway: a gateway without teams that listens on an address other than loopback."""
 
 from typing import Protocol
 

@@ -91,7 +91,8 @@ def _from_environment(parts: re.Match[str], env: Mapping[str, str]) -> _Replacem
 
 
 def _is_unicode(value: str) -> bool:
-    """Return False for undecodable bytes (lone surrogates): no header or URL can carry them."""
+    """Return whether a value is valid Unicode. A value with undecodable bytes (lone surrogates) is not, and no header
+    or URL can carry it."""
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:

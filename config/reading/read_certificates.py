@@ -1,4 +1,5 @@
-"""Read the certificate files that a configuration names. They are part of it: if one changes, the gateway reloads."""
+"""Read the certificate files that a configuration names. The files are part of the configuration: if one of them
+changes, the gateway reloads the configuration."""
 
 import hashlib
 import pathlib

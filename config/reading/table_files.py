@@ -33,7 +33,7 @@ class Store(Protocol):
 
 
 class Disk:
-    """The file system."""
+    """The `Store` that reads files from the file system."""
 
     def content(self, path: Path, limit: int) -> bytes:
         return _content(path, limit)

@@ -17,7 +17,7 @@ _CONFLICT: Final = re.compile(r"(<<<<<<<|>>>>>>>)( |$)|=======$")
 """The markers of an unresolved merge conflict."""
 
 _KEY_AND_BRACKET: Final = re.compile(r"\s*(?:- +)?[A-Za-z0-9_./*-]+ *[\[{]")
-"""A line whose first word would be a key with a value if a colon followed it."""
+"""A line whose first word would be a key with a value if a colon followed the word."""
 
 _HANDLE: Final = re.compile(r" '![^']*'")
 """The only part of the text that PyYAML's messages quote in full."""
@@ -122,8 +122,8 @@ def _second_colon(fault: _SyntaxError) -> str:
 
 
 def _no_key(fault: _SyntaxError) -> str:
-    """Explain a mapping that continues with something other than a key. Mostly the line has an indentation that no line
-    above has."""
+    """Explain a mapping that continues with something other than a key. In most cases, the line has an indentation that
+    no line above has."""
     indent = _indent(fault.current)
     if fault.column - 1 != indent:
         if _KEY_AND_BRACKET.match(fault.current):
@@ -150,7 +150,7 @@ def _unknown_indentation(fault: _SyntaxError, indent: int) -> str:
             least = _indent(line)
             line_of_indent[least] = number
     indents = ", ".join(f"line {number} has {each}" for each, number in list(line_of_indent.items())[:3])
-    return f"this line is indented by {_spaces(indent)}, which equals no line above it: {indents}"
+    return f"this line is indented by {_spaces(indent)}, which matches no line above it: {indents}"
 
 
 def _indent(line: str) -> int:

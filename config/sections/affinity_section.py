@@ -9,7 +9,8 @@ from config.sections.section import SwitchableSection
 from config.sections.value_types import AutoOrOff, LeastTokens, Referable, SessionField, Switch
 
 MOST_FIELDS: Final = 16
-"""The most names in one `key`. A request reads them in order until it has one, so each costs time."""
+"""The most names in one `key`. For each request, the names are looked up in order until the request has one, so each
+name costs time."""
 
 _Load = Annotated[float, Field(ge=1, le=100), Referable()]
 

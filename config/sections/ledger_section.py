@@ -14,7 +14,8 @@ from config.sections.value_types import REFERENCE_PATTERN, Keep, Referable, Text
 
 _DAY: Final = 86400.0
 DEFAULT_FILE: Final = "ledger.db"
-"""The ledger of a configuration that is a file, has teams and sets no ledger: a file beside it."""
+"""The name of the default ledger, which lies beside the config file. It is used if the configuration is a file, has
+teams and sets no ledger."""
 
 DEFAULT_JOURNAL: Final = "ledger.journal"
 """The folder beside the config file for the journals of a ledger in PostgreSQL."""

@@ -28,7 +28,8 @@ LIMIT_UNITS: Final[tuple[LimitUnit, ...]] = ("requests", "tokens")
 LIMIT_PERIODS: Final[tuple[LimitPeriod, ...]] = ("second", "minute", "hour", "day", "week", "month")
 
 LONGEST_QUEUE: Final = 60.0
-"""Seconds. A request that waits holds its body in memory, and its client waits too."""
+"""The most seconds that a request may wait in a queue. A request that waits holds its body in memory, and its client
+waits too."""
 
 _THOUSANDS: Final = {"k": 10**3, "m": 10**6}
 _AMOUNT: Final = r"^[0-9]{1,9}(\.[0-9]{1,3})?[kKmM]$"

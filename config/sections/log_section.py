@@ -29,7 +29,7 @@ from config.sections.value_types import (
 )
 
 EVERY_TEAM: Final = "*"
-"""In the list of teams: all of them or, if the configuration has no teams, every client."""
+"""The entry of the list of teams that means all teams or, if the configuration has no teams, every client."""
 
 MOST_PATTERNS: Final = 64
 LONGEST_PATTERN: Final = 1024

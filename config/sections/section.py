@@ -35,8 +35,8 @@ class Section(BaseModel):
 
 
 BUILT_IN: Final = "{built_in}"
-"""Stands for the built-in value in a setting's description. Without it, the description ends with the built-in
-value."""
+"""The text that stands for the built-in value in a setting's description. If a description lacks this text, the
+built-in value is appended to it."""
 
 _S = TypeVar("_S", bound=Section)
 _T = TypeVar("_T")

@@ -32,7 +32,8 @@ from config.sections.value_types import (
 from config.web_origins import normal_host, normal_origin
 
 _SHORTEST_STALL: Final = 1.0
-"""Seconds. The event loop of a process that starts, or writes a large response, may block for parts of a second."""
+"""The least seconds of this setting. The event loop of a process that starts, or writes a large response, may block for
+parts of a second."""
 
 StorageLocation = Literal["shared", "process", "off"]
 

@@ -37,7 +37,8 @@ from config.sections.value_types import (
 
 _MOST_TAGS: Final = 16
 _LONGEST_TAG: Final = 256
-"""The ledger stores bounded texts of a request: the most tags, and the most characters of a tag's value."""
+"""The most tags of a request (`_MOST_TAGS`), and the most characters of a tag's value. The ledger stores only bounded
+texts of a request."""
 
 
 class TeamKey(ShorthandSection):

@@ -19,7 +19,7 @@ REFERENCE_PATTERN: Final = r"\$\{"
 """Matches text with a reference. It may expand to any value, so editors must accept it in every field."""
 
 _LONGEST_NAME: Final = 256
-"""Characters. It is also the longest model name that a client may send."""
+"""The most characters of a name. A model name that a client sends may have no more characters either."""
 
 TextCheck = Callable[[str], object]
 
@@ -150,8 +150,8 @@ def to_moment(value: str) -> datetime:
 
 
 def off_as_word(value: object) -> object:
-    """Return `off` for false, since YAML reads an unquoted `off` as false; also for an expanded reference that reads as
-    false. Other values are returned unchanged."""
+    """Return `off` for false, since YAML reads an unquoted `off` as false. The same holds for an expanded reference
+    whose value reads as false. Other values are returned unchanged."""
     return "off" if value is False or (isinstance(value, Unquoted) and reread(value) is False) else value
 
 

@@ -87,7 +87,7 @@ def _resolved(levels: _Levels, built_in: _S, origins: dict[str, Path], above: st
 
 
 def _merged(values: Sequence[tuple[Path, Mapping[str, object]]], origins: dict[str, Path], key: str) -> object:
-    """Return the entries of all levels. Of names that differ only in case, return the deepest level's entry."""
+    """Return the entries of all levels. If names differ only in case, return only the entry of the deepest level."""
     found: dict[str, tuple[str, object]] = {}
     for path, entries in reversed(values):
         for name, value in entries.items():

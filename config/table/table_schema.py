@@ -62,11 +62,11 @@ from config.sections.value_types import (
 from config.units import duration
 
 LONGEST_SILENCE: Final = 86400.0
-"""The most seconds between two keep-alives, as for any deadline."""
+"""The most seconds between two keep-alives: one day, like the most seconds of any deadline."""
 
 
 def _off_or_seconds(value: object) -> object:
-    """Convert as `to_seconds` does, except for `off`, which YAML reads as false."""
+    """Convert text to seconds as `to_seconds` does, but return `off` for `off`, which YAML reads as false."""
     word = off_as_word(value)
     return word if word == "off" else to_seconds(value)
 

@@ -14,20 +14,20 @@ from providers.unified_request import ChatPrompt, UnifiedRequest
 
 @frozen
 class AdaptedRequest:
-    """An adapted request, the unified fields that the gateway emulates by the adaptation, and the settings that are
-    left out."""
+    """An adapted request, the unified fields that the adaptation emulates, and the settings that are left out."""
 
     request: UnifiedRequest
     emulated: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
 
     def also(self, emulated: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the emulated fields followed by further ones, each once."""
+        """Return the emulated fields followed by further emulated fields, each once."""
         return tuple(dict.fromkeys((*self.emulated, *emulated)))
 
 
 def adapt_request(request: UnifiedRequest, target: Target) -> AdaptedRequest | None:
-    """Return the request in the form that is planned for the target; `None` if nothing changes. Raises Refusal."""
+    """Return the adapted request, whose calls are then planned for the target; `None` if nothing changes. Raises
+    Refusal."""
     given, params = request, request.params
     emulated: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()

@@ -1,4 +1,5 @@
-"""Restricts the model to some of the tools, for vendors without such a choice: only the allowed tools are offered.
+"""Restricts the model to some of the tools, for vendors whose tool choice cannot do so: only the allowed tools are
+offered.
 
 Source: OpenAI OpenAPI 2.3.0 `ChatCompletionAllowedToolsChoice`.
 """
@@ -10,7 +11,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Params
 
 ALLOWED: Final = "allowed_tools"
-"""The type of the choice. `tool_types` of a profile has the same name."""
+"""The type of the tool choice. In a profile, `tool_types` uses the same name."""
 
 FIELD: Final = "tool_choice"
 _CALLED: Final = ("function", "custom")
@@ -24,8 +25,9 @@ def allows_some(params: Params) -> bool:
 
 
 def with_allowed_tools(params: Params) -> Params:
-    """Return the params of a request that `allows_some`, with only the allowed tools, and with its mode as the choice
-    among them. Raises Refusal for a choice that is not in OpenAI's form, or that allows no tool of the request."""
+    """Return the params of a request for which `allows_some` is true, with only the allowed tools, and with the
+    choice's mode as the tool choice. Raises Refusal for a choice that is not in OpenAI's form, or that allows no tool
+    of the request."""
     choice = params.get("tool_choice")
     held = choice.get(ALLOWED) if isinstance(choice, dict) else None
     mode, listed = (held.get("mode"), held.get("tools")) if isinstance(held, dict) else (None, None)

@@ -1,9 +1,9 @@
-"""Fits a request to a model that refuses other settings while reasoning is on, such as Claude at hosts with another API
+"""Fits a request to a model that refuses some settings while reasoning is on, such as Claude at hosts with another API
 than Anthropic's, and OpenAI's models from gpt-5.1 on.
 
-Claude cannot think if a call is forced: the fields that request thinking are left out and named. Sampling settings are
-refused as Anthropic refuses them. The dialects of Anthropic's API decide this themselves, since it also depends on the
-conversation and on the limit.
+Claude cannot think if a call is forced: the fields that request thinking are left out and reported as dropped. Sampling
+settings that Anthropic refuses while reasoning is on are refused here too. The dialects of Anthropic's API apply these
+rules themselves, since the rules also depend on the conversation and on the limit.
 
 Sources: "Extended thinking" page of Anthropic ("Thinking isn't compatible with temperature or top_k modifications as
 well as forced tool use"); "Reasoning tokens" page of OpenRouter for `reasoning`, November 2026.
@@ -22,11 +22,12 @@ from providers.target import Target
 from providers.unified_request import Params, UnifiedRequest
 
 _DECIDING_DIALECTS: Final = frozenset({"anthropic", "anthropic_vertex", "bedrock", "bedrock_anthropic"})
-"""Dialects that decide themselves whether the model thinks, except for fields that the client adds to the body."""
+"""Dialects that decide themselves whether the model thinks. For these dialects only the fields that the client adds to
+the body are read here."""
 
 _FIELDS: Final = ("thinking", "reasoning_effort")
 _ADDED_FIELDS: Final = (*_FIELDS, "reasoning")
-"""Names of fields that request thinking if the client adds them to the body."""
+"""Names of fields that request thinking if the client adds them to the vendor's body."""
 
 _REQUESTING_KEYS: Final = frozenset({"type", "enabled", "effort", "max_tokens", "budget_tokens"})
 
@@ -34,8 +35,8 @@ _REQUESTING_KEYS: Final = frozenset({"type", "enabled", "effort", "max_tokens", 
 def fit_beside_thinking(
     request: UnifiedRequest, target: Target, facts: ModelFacts
 ) -> tuple[UnifiedRequest, tuple[str, ...]]:
-    """Return the request in the form that the model takes while it thinks, and the fields that were left out; the same
-    object if nothing changes. Raises Refusal for a setting that the model does not take while it thinks."""
+    """Return the request in the form that the model accepts while it thinks (the same object if nothing changes), and
+    the fields that were left out. Raises Refusal for a setting that the model does not accept while it thinks."""
     asked = _fields_requesting_thinking(request, target)
     if not asked and not (facts.thinks_unasked and _leaves_choice_to_model(request)):
         return request, ()
@@ -55,7 +56,7 @@ def fit_beside_thinking(
 
 
 def _ranks(params: Params) -> bool:
-    """Return whether candidates are ranked: the client requests the best of more candidates than it gets."""
+    """Return whether candidates are ranked: `best_of` requests more candidates than the client receives."""
     return (params.get("best_of") or 1) > (params.get("n") or 1)
 
 
@@ -104,7 +105,8 @@ def _without(request: UnifiedRequest, names: tuple[str, ...]) -> UnifiedRequest:
 
 
 def why_not_thinking(name: str, value: object, facts: ModelFacts) -> str | None:
-    """Return why the model does not take the value of a field while it thinks; `None` if it takes the value."""
+    """Return the reason why the model does not accept the value of a field while it thinks; `None` if it accepts the
+    value."""
     if value is None or is_neutral(name, value):
         return None
     if name in facts.thinking_refuses:

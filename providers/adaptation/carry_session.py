@@ -22,7 +22,7 @@ def carry_session(sent: UpstreamRequest, session: str) -> UpstreamRequest:
 
 
 def _takes(sent: UpstreamRequest, field: str) -> bool:
-    """Return whether the target's endpoint takes the field, for its model and version of the API."""
+    """Return whether the target's endpoint accepts the field, for the target's model and version of the API."""
     target = sent.target
     profile = target.version_profile
     profile = profile.for_model(*target.model_names)
@@ -36,8 +36,8 @@ def _with_header(sent: UpstreamRequest, name: str, session: str) -> UpstreamRequ
 
 
 def _with_field(sent: UpstreamRequest, name: str, session: str) -> UpstreamRequest:
-    """Return the call with a field before all others. A body that contains the name anywhere is left unchanged, since
-    only parsing all of it would show whether the name is this field."""
+    """Return the call with a field added before all other fields of its body. A body that contains the name anywhere is
+    left unchanged, since only parsing the whole body would show whether the body already has this field."""
     body = sent.body
     if body[:1] != b"{" or body[1:2] == b"}" or f'"{name}"'.encode() in body:
         return sent

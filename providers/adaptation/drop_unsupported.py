@@ -10,14 +10,14 @@ from providers.target import Target
 from providers.unified_request import UnifiedRequest
 
 MAX_NAMED = 64
-"""The most dropped fields that are named, since a header must hold them, and the most that are dropped one at a
-time."""
+"""The most dropped fields that are named, since a header must hold their names. At most the same number of fields is
+dropped one at a time."""
 
 P = TypeVar("P")
 
 
 def why_refused(name: str, value: object, table: Capabilities, target: Target) -> str:
-    """Return the message of the refusal of a field that the capability table refuses."""
+    """Return the message of the refusal for a field that the capability table refuses."""
     how = table[feature_of(name, value)].how
     return f"'{name}' is not supported by {target.name}{f': {how}' if how else ''}."
 
@@ -25,8 +25,9 @@ def why_refused(name: str, value: object, table: Capabilities, target: Target) -
 def plan_dropping(
     plan: Callable[[UnifiedRequest, Target], P], request: UnifiedRequest, target: Target, dropped: dict[str, str]
 ) -> P:
-    """Return the `plan` of a request without the fields that the target refuses. They are added to `dropped`, each with
-    the message of its refusal. Raises Refusal for a field that is never dropped."""
+    """Plan a request with `plan`, without the fields that the target refuses, and return the plan. These fields are
+    added to `dropped`, each with the message of its refusal. Raises Refusal if the target refuses a field that is never
+    dropped."""
     for _ in range(MAX_NAMED):
         try:
             return plan(request, target)

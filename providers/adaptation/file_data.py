@@ -1,11 +1,12 @@
-"""Converts files in messages to the form of OpenAI's APIs: data as a data URL with its media type, and a name.
+"""Converts files in messages to the form of OpenAI's APIs, which require a name, and data as a data URL with its media
+type.
 
 Clients leave out the name, send bare base64, or send an address instead of data. A missing media type is derived from
 the file name's extension, else from the first bytes.
 
 Sources: OpenAI's "File inputs" page; openai/openai-agents-python pull request 1513 ("Missing required parameter:
-'messages[1].content[1].file.file_id'", for a missing name), strands-agents/harness-sdk pull request 3576 ("Invalid
-'input[3].output[0].file_data'", for bare base64), November 2026.
+'messages[1].content[1].file.file_id'", if a name is missing), strands-agents/harness-sdk pull request 3576 ("Invalid
+'input[3].output[0].file_data'", if the data are bare base64), November 2026.
 """
 
 import re
@@ -15,7 +16,7 @@ from typing import Final
 from providers.json_types import JsonObject, JsonValue
 
 _TYPE_NAMES: Final = ("mime_type", "media_type", "mimeType", "format")
-"""Fields in which clients name the media type of an address. `format` is LiteLLM's."""
+"""Fields in which clients give the media type of an address. `format` is the field of LiteLLM's clients."""
 
 PDF: Final = "application/pdf"
 _ADDRESS: Final = re.compile(r"(?i)(?:https?|gs|s3)://")
@@ -46,7 +47,8 @@ _PDF_BEGINS: Final = "JVBERi"
 
 def fitting_file(file: JsonObject) -> JsonObject:
     """Return a file of a message with a name and its data as a data URL, or with its address as `file_url`; the same
-    object if nothing changes. A file with neither data nor an address is left unchanged for the vendor to judge."""
+    object if nothing changes. A file with neither data nor an address is unchanged, and the vendor decides whether to
+    accept it."""
     data = file.get("file_data")
     if not isinstance(data, str) or not data:
         return file
@@ -61,14 +63,15 @@ def fitting_file(file: JsonObject) -> JsonObject:
 
 
 def default_name(kind: str) -> str:
-    """Return a default name for a file of a media type. OpenAI requires one: "Missing required parameter:
-    'input[0].content[0].filename'."."""
+    """Return a default name for a file of a media type. OpenAI requires a name; its error is "Missing required
+    parameter: 'input[0].content[0].filename'."."""
     ending = _BY_TYPE.get(kind)
     return "document" if ending is None else f"document.{ending}"
 
 
 def with_data_url(file: JsonObject) -> JsonObject:
-    """Return a file as `fitting_file` does, but without adding a name; the same object if nothing changes."""
+    """Return a file of a message with its data as a data URL, without adding a name; the same object if nothing
+    changes."""
     fitted = fitting_file(file)
     if fitted is file or "filename" in file or "filename" not in fitted:
         return fitted

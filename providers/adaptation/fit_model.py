@@ -1,7 +1,8 @@
-"""Fits a request to the model of a target before it is encoded in any dialect: the limit of the response, settings that
-exclude each other, and the end of the conversation.
+"""Fits a request to the model of a target before a dialect encodes the request: the limit of the response, settings
+that exclude each other, and the end of the conversation. Such rules are properties of the model, so they apply at every
+vendor and to native bodies too.
 
-Such rules belong to the model, so that they hold at every vendor and for native bodies too.
+
 
 Sources: `providers.models.facts`; Anthropic's "Extended thinking" page for budgets below `max_tokens`, November 2026.
 """
@@ -27,8 +28,8 @@ _THINKING: Final = "thinking"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedRequest:
-    """A request in the form that a model takes. `max_tokens` is the lowered limit, `None` if the client's limit was not
-    lowered. `dropped` are the fields that were left out."""
+    """A request in the form that a model accepts. `max_tokens` is the lowered limit, `None` if the client's limit was
+    not lowered. `dropped` are the fields that were left out."""
 
     request: UnifiedRequest
     max_tokens: int | None = None
@@ -36,13 +37,13 @@ class FittedRequest:
 
     @property
     def emulated(self) -> tuple[str, ...]:
-        """The fields that the gateway emulates by the change."""
+        """The fields that this adaptation emulates."""
         return () if self.max_tokens is None else (_LIMIT,)
 
 
 def fit_to_model(request: UnifiedRequest, target: Target) -> FittedRequest | None:
-    """Return the request in the form that the target's model takes; `None` if it takes the request unchanged. Raises
-    Refusal for values that the model is known to refuse."""
+    """Return the request in the form that the target's model accepts; `None` if the model accepts the request
+    unchanged. Raises Refusal for values that the model is known to refuse."""
     facts = model_facts(target.profile.model_host, *target.model_names)
     given, max_tokens, dropped = request, None, tuple[str, ...]()
     own, limit = target.max_output_tokens, request.params.get(_LIMIT)
@@ -73,9 +74,9 @@ def fit_to_model(request: UnifiedRequest, target: Target) -> FittedRequest | Non
 
 
 def _lowered(request: UnifiedRequest, target: Target, most: int) -> tuple[UnifiedRequest, tuple[str, ...]]:
-    """Return the request with the greatest limit, and the fields that were left out for it. A thinking budget is
-    lowered so that the limit leaves tokens for the text; if it leaves too few for the smallest budget, `thinking` is
-    left out."""
+    """Return the request with the limit `most`, and the fields that had to be left out because of that limit. A
+    thinking budget is lowered so that tokens for the text remain within the limit. If the limit is too small for the
+    smallest budget, `thinking` is left out."""
     budget = _budget(request.params.get(_THINKING)) or _budget(_native_member(request, _THINKING))
     if budget is None or budget < most or target.dialect.capabilities(request, target)[_THINKING].refused:
         return _with(request, _LIMIT, most), ()
@@ -87,7 +88,7 @@ def _lowered(request: UnifiedRequest, target: Target, most: int) -> tuple[Unifie
 
 
 def _thinks_beyond(request: UnifiedRequest, own: int | None) -> bool:
-    """Return whether a request without a limit has a thinking budget that reaches the operator's limit `own`."""
+    """Return whether a request without a limit has a thinking budget of at least the operator's limit `own`."""
     if own is None or _THINKING not in request.params:
         return False
     return (_budget(request.params[_THINKING]) or 0) >= own
@@ -121,12 +122,13 @@ def _native_member(request: UnifiedRequest, name: str) -> object:
 
 
 def _with(request: UnifiedRequest, name: str, value: object) -> UnifiedRequest:
-    """Return the request with a value of a param. Dialects also write the limit of a native body from it."""
+    """Return the request with the param set to a value. Dialects also write the limit into a native body from this
+    param."""
     return replace(request, params=cast(Params, {**request.params, name: value}))
 
 
 def _changed(request: UnifiedRequest, name: str, change: Callable[[object], object]) -> UnifiedRequest:
-    """Return the request with a field changed in its params and in the native body, if they have it."""
+    """Return the request with a field changed in its params and in its native body, in each if the field is present."""
     if name in request.params:
         request = _with(request, name, change(request.params[name]))  # type: ignore[literal-required]  # a param
     native = request.native
@@ -140,8 +142,8 @@ def _changed(request: UnifiedRequest, name: str, change: Callable[[object], obje
 
 
 def _without_neutral(request: UnifiedRequest, names: frozenset[str]) -> UnifiedRequest:
-    """Return the request without those of the given fields whose value is neutral; the same object if there are none. 1
-    is the default temperature of models."""
+    """Return the request without each given field whose value is neutral; the same object if no field is removed. A
+    temperature of 1 is neutral, since it is the default of models."""
     asking_nothing = []
     for name, value in request.params.items():
         if name in names and (is_neutral(name, value) or (value == 1 and name == "temperature")):
@@ -150,8 +152,8 @@ def _without_neutral(request: UnifiedRequest, names: frozenset[str]) -> UnifiedR
 
 
 def _with_one_sampler(request: UnifiedRequest, target: Target) -> UnifiedRequest:
-    """Return the request with `temperature` or `top_p`, not both. The one that is neutral or that the surface filled in
-    is left out. Raises Refusal if the client set both to other values."""
+    """Return the request with `temperature` or `top_p`, not both. The field that is neutral or that the client's API
+    filled in is left out. Raises Refusal if the client set both to values that are not neutral."""
     params = request.params
     if "temperature" not in params or "top_p" not in params:
         return request
@@ -169,8 +171,8 @@ def _is_off(params: Params) -> bool:
 
 
 def _unthinking(request: UnifiedRequest, target: Target, facts: ModelFacts) -> UnifiedRequest:
-    """Return the request without settings for which the model takes only one value while reasoning is off. Raises
-    Refusal for another value."""
+    """Return the request without the settings that the model restricts while reasoning is off. Raises Refusal for a
+    value outside the accepted range."""
     for name, (low, high) in facts.unthinking.items():
         value = request.params.get(name)
         if isinstance(value, int | float):
@@ -186,7 +188,7 @@ def _unthinking(request: UnifiedRequest, target: Target, facts: ModelFacts) -> U
 
 def _ends_in_text(request: UnifiedRequest) -> bool:
     """Return whether the response would continue a text of the model. A turn that was paused while the vendor's own
-    tools ran is not such a text: the client sends it back to have it continued."""
+    tools ran does not count: the client sends it back so that the vendor continues it."""
     if (native := request.native) is not None and native.api is NativeApi.MESSAGES:
         return _ends_own_body(native)
     prompt = request.prompt
@@ -209,7 +211,8 @@ def _ends_own_body(native: NativeRequest) -> bool:
 
 
 def _has_text(content: JsonValue) -> bool:
-    """Return whether a content holds a text that is not blank. Turns without such a text are not sent to vendors."""
+    """Return whether a message's content holds a text that is not blank. Turns without such a text are not sent to
+    vendors."""
     if isinstance(content, str):
         return bool(content.strip())
     texts = [part.get("text") for part in content if isinstance(part, dict)] if isinstance(content, list) else []

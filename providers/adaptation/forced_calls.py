@@ -1,5 +1,5 @@
-"""Forced calls, for vendors that have structured output but cannot force a function call. The prompt describes the
-tools, and the response is constrained to the arguments of one of them.
+"""Emulates forced calls for vendors that have structured output but cannot force a function call. The prompt describes
+the tools, and the response is constrained to the arguments of one of them.
 
 `tool_calls_of_text` converts that response into the call. No tools are offered, because an engine that parses calls
 from the model's text (Ollama `tools/tools.go`, November 2026) might take the response or a part of it for a call.
@@ -33,14 +33,15 @@ SEVERAL: Final = (
     "nothing else: no explanation, and no Markdown.\n"
 )
 _REPLACED: Final = frozenset({"tools", FIELD, "parallel_tool_calls", "guided", "response_format"})
-"""Fields that a response with a single call satisfies anyway, and constraints, which apply only to texts."""
+"""The fields that are removed: fields that a response with a single call satisfies anyway, and constraints, which apply
+only to texts."""
 
 
 @frozen
 class ForcedCall:
-    """The call that a response must be. If `names` has one function, the text is its arguments; if it has several, the
-    text also names the function. `seed` makes the ids of calls differ from the ids in other turns. `left_out` are the
-    fields of the tools that the prompt does not describe."""
+    """The call into which a response is converted. If `names` has one function, the response's text is the arguments of
+    that function; if it has several, the text also names the function. `seed` makes the ids of calls differ from the
+    ids of calls in other turns. `left_out` are the fields of tools that the prompt does not describe."""
 
     names: tuple[str, ...]
     seed: bytes
@@ -59,8 +60,8 @@ def forces_by_format(params: Params, table: Capabilities) -> bool:
 
 
 def hold_to_call(request: UnifiedRequest, table: Capabilities) -> tuple[UnifiedRequest, ForcedCall]:
-    """Return a request that `forces_by_format` with a response format in place of its tools, and the call that it
-    forces. Raises Refusal for tools that are not functions, and Unenforceable for a prompt that is not text."""
+    """Return a request for which `forces_by_format` is true, with a response format in place of its tools, and the call
+    that it forces. Raises Refusal for tools that are not functions, and Unenforceable for a prompt that is not text."""
     functions = _chosen(request.params)
     form: JsonObject = {"name": "call", "schema": _schema_of(functions), "strict": True}
     params = {name: value for name, value in request.params.items() if name not in _REPLACED}
@@ -69,7 +70,7 @@ def hold_to_call(request: UnifiedRequest, table: Capabilities) -> tuple[UnifiedR
         params |= {"tools": [{"type": "function", "function": each} for each in functions.values()], FIELD: "none"}
     params["response_format"] = {"type": "json_schema", "json_schema": form}
     listed = [*functions.values()]
-    if table["response_format.json_schema"] == BY_PROMPT:  # the prompt then describes the parameters
+    if table["response_format.json_schema"] == BY_PROMPT:  # in this case the prompt describes the parameters
         listed = [{name: value for name, value in each.items() if name != "parameters"} for each in listed]
     words = (ONE if len(listed) == 1 else SEVERAL) + "\n".join([orjson.dumps(each).decode() for each in listed])
     held = replace(request, prompt=with_instructions(request.prompt, words), params=cast(Params, params))
@@ -77,7 +78,7 @@ def hold_to_call(request: UnifiedRequest, table: Capabilities) -> tuple[UnifiedR
 
 
 def _seed(prompt: Prompt) -> bytes:
-    """Return a digest of the last message and the number of messages. It is unique in a conversation."""
+    """Return a digest of the last message and the number of messages. The digest is unique within a conversation."""
     turns = prompt.messages if isinstance(prompt, ChatPrompt) else ()
     return blake2b(b"%d/%b" % (len(turns), orjson.dumps(turns[-1:])), digest_size=12).digest()
 
@@ -139,7 +140,7 @@ def _schema_of(functions: Mapping[str, JsonObject]) -> JsonObject:
 
 
 def object_parameters(function: JsonObject) -> JsonObject:
-    """Return the schema of a function's parameters, empty if it has none. Raises Refusal unless it is a schema of
+    """Return the schema of a function's parameters, empty if it has none. Raises Refusal unless the schema describes
     objects."""
     parameters = function.get("parameters") or {}
     if not isinstance(parameters, dict) or parameters.get("type", "object") != "object":
@@ -152,7 +153,8 @@ def _refers(schema: JsonObject) -> bool:
 
 
 def _moved(schema: JsonObject, place: str) -> JsonObject:
-    """Return a schema whose JSON Pointer references are valid at `place` inside another schema."""
+    """Return the schema with its JSON Pointer references changed so that they are valid if the schema stands at `place`
+    inside another schema."""
     moved = cast(JsonObject, orjson.loads(orjson.dumps(schema)))
     for _, node in walk_schemas(moved):
         reference = node.get("$ref")

@@ -9,7 +9,8 @@ from providers.unified_request import INSTRUCTION_ROLES, ChatPrompt, Prompt, Tex
 
 
 def behind_instructions(messages: Sequence[JsonObject]) -> int:
-    """Return the index of the first message that does not instruct the model; the number of messages if all do."""
+    """Return the index of the first message that is not an instruction to the model; the number of messages if all
+    messages are instructions."""
     return next(
         (at for at, message in enumerate(messages) if message.get("role") not in INSTRUCTION_ROLES), len(messages)
     )
@@ -19,8 +20,8 @@ def with_instructions(prompt: Prompt, words: str) -> Prompt:
     """Return the prompt with instructions for the model. Raises Unenforceable for a prompt that is not text."""
     match prompt:
         case ChatPrompt(messages):
-            # They follow the client's own instructions, so that the prompt's prefix in the vendor's cache stays
-            # unchanged.
+            # The gateway's instructions follow the client's own, so that the prompt's prefix in the vendor's cache
+            # stays unchanged.
             first = behind_instructions(messages)
             instruction: JsonObject = {"role": "system", "content": words}
             return ChatPrompt((*messages[:first], instruction, *messages[first:]))

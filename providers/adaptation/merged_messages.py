@@ -1,7 +1,6 @@
 """Merges the contents of successive messages into one, with a blank line between their texts.
 
-The parts of one message form one text together and stay unchanged. Source: vllm-project/vllm-ascend#9920, November
-2026.
+The parts of one message together form one text and are unchanged. Source: vllm-project/vllm-ascend#9920, November 2026.
 """
 
 from collections.abc import Iterable
@@ -14,7 +13,7 @@ BETWEEN: Final = "\n\n"
 
 
 def merged_contents(contents: Iterable[JsonValue]) -> JsonValue:
-    """Return the contents of messages as one content: a text if all are texts, else a list of parts."""
+    """Return the contents of messages as one content: a text if all contents are texts, else a list of parts."""
     given = [content for content in contents if content]
     texts = [content for content in given if isinstance(content, str)]
     if len(texts) == len(given):
@@ -27,8 +26,9 @@ def merged_contents(contents: Iterable[JsonValue]) -> JsonValue:
 
 
 def apart(before: list[JsonValue], parts: list[JsonValue]) -> list[JsonValue]:
-    """Return the parts of a message that follow the parts `before` of another message. If two texts meet, the second
-    begins with a separator. The first stays unchanged, since the vendor may have cached it."""
+    """Return the parts of a message that is placed after the parts `before` of another message. If two texts meet, the
+    second text gets the separator at its beginning. The first text is unchanged, since the vendor may have cached
+    it."""
     first = parts[0] if parts else None
     if not (before and _is_text(before[-1]) and isinstance(first, dict) and _is_text(first)):
         return parts

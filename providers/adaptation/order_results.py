@@ -3,11 +3,11 @@
 Clients of OpenAI's Responses API and of Anthropic's Messages API may send other messages between a call and its result:
 these APIs match results by call id, and results may come in several turns of the user. A client that compacts a
 conversation may remove a call and leave its result. A client that was interrupted sends calls without results. Vendors
-require all results of a turn directly after it. OpenAI: "An assistant message with 'tool_calls' must be followed by
-tool messages responding to each 'tool_call_id'", "messages with role 'tool' must be a response to a preceeding message
-with 'tool_calls'". Anthropic: "`tool_use` ids were found without `tool_result` blocks immediately after", "unexpected
-`tool_use_id` found in `tool_result` blocks". Gemini: "the number of function response parts is equal to the number of
-function call parts".
+require all results of a turn's calls directly after that turn. OpenAI's errors are "An assistant message with
+'tool_calls' must be followed by tool messages responding to each 'tool_call_id'" and "messages with role 'tool' must be
+a response to a preceeding message with 'tool_calls'". Anthropic's errors are "`tool_use` ids were found without
+`tool_result` blocks immediately after" and "unexpected `tool_use_id` found in `tool_result` blocks". Gemini's error is
+"the number of function response parts is equal to the number of function call parts".
 
 Sources: these errors as their users report them; OpenAI OpenAPI 2.3.0 `FunctionCallOutputItemParam`; "Handle tool
 calls" page of Anthropic; November 2026.
@@ -20,17 +20,18 @@ from typing import Final
 from providers.json_types import JsonObject, JsonValue
 
 ORPHAN: Final = "Result of an earlier tool call that is no longer part of the conversation:"
-"""The text before a result without a call, which becomes a message of the user."""
+"""The text that is put before a result without a call, when the result becomes a message of the user."""
 
 NO_RESULT: Final = "The call was not carried out."
-"""The result for a call without a result."""
+"""The text of the result that is added for a call without a result."""
 
 
 def with_results_behind_calls(messages: tuple[JsonObject, ...]) -> tuple[JsonObject, ...]:
-    """Return the messages of a conversation with each result directly after the turn that has its call. Messages
-    between them follow the results. All other messages keep their order. Return the same object if the order is right.
+    """Return the messages of a conversation with each result directly after the turn that has its call. Messages that
+    stood between a call and its result follow the results. All other messages keep their order. Return the same object
+    if no message has to move.
 
-    A result belongs to the latest call before it that has its id, since some engines begin their ids anew in every
+    A result belongs to the latest preceding call with the same id, since some engines begin their ids anew in every
     turn. A result without such a call becomes a message of the user in its position. A call without a result gets
     NO_RESULT.
     """
@@ -45,8 +46,8 @@ def with_results_behind_calls(messages: tuple[JsonObject, ...]) -> tuple[JsonObj
 
 
 def _clearly_in_order(messages: Sequence[JsonObject]) -> bool:
-    """Return whether the results of each turn follow its calls in their order, as in nearly every conversation. Only
-    this check is made for a conversation in order."""
+    """Return whether the results of each turn follow the turn in the order of its calls. Nearly every conversation is
+    in order, and then this check is the only work."""
     called: Sequence[JsonValue] = ()
     at = 0
     for message in messages:
@@ -82,15 +83,15 @@ def _places(messages: Sequence[JsonObject]) -> list[int]:
 
 
 def _ids_of(message: JsonObject) -> list[str]:
-    """Return the ids of a message's calls that are strings."""
+    """Return the ids of a message's calls. Ids that are not strings are left out."""
     calls = message.get("tool_calls")
     listed = [call.get("id") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
     return [identity for identity in listed if isinstance(identity, str)]
 
 
 def _paired(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:
-    """Yield ordered messages, with a result added for each call without one, and each result without a call as a
-    message of the user."""
+    """Yield the messages, which are in order. A result is added for each call without a result, and a result without a
+    call becomes a message of the user."""
     waiting: dict[str, None] = {}
     for message in messages:
         if message.get("role") == "tool":

@@ -1,4 +1,5 @@
-"""Converts a response that is constrained to a call's arguments into the call, non-streaming and streamed."""
+"""Converts a response that is constrained to the arguments of a call into that call, for non-streaming responses and
+streams."""
 
 import re
 from dataclasses import replace
@@ -13,8 +14,8 @@ _BEGINNING: Final = re.compile(r'\s*\{\s*"name"\s*:\s*("(?:[^"\\]|\\.)*")\s*,\s*
 
 
 class CallReader:
-    """Makes the call of one choice from its text. The arguments of a single function are passed on as they arrive. A
-    call of one of several functions is parsed when it is complete."""
+    """Makes the call of one choice from the choice's text. If only one function can be called, its arguments are passed
+    on as they arrive. If the text also names one of several functions, it is parsed when it is complete."""
 
     __slots__ = ("_begun", "_forced", "_held", "_is_unchanged")
 
@@ -25,7 +26,7 @@ class CallReader:
         self._held: list[str] = []
 
     def feed(self, chunk: Chunk) -> Chunk:
-        """Return the chunk with a call in place of the text. A refusal and a call by the vendor itself stay
+        """Return the chunk with a call in place of the text. A refusal, and a call that the vendor itself returned, are
         unchanged."""
         self._is_unchanged = self._is_unchanged or chunk.refusal is not None or bool(chunk.tool_calls)
         if self._is_unchanged or not (chunk.text or chunk.finish_reason):
@@ -51,8 +52,8 @@ class CallReader:
         return (ToolCallDelta(0, self._forced.call_id(choice), name, arguments),)
 
     def _named(self, text: str, chunk: Chunk) -> tuple[ToolCallDelta, ...]:
-        """Return the call that a text names, with the arguments so far if the text was cut off. A complete text has
-        been checked before."""
+        """Return the call that a text names. If the text was cut off, the call has the arguments that arrived. A
+        complete text has already been checked."""
         beginning = _BEGINNING.match(text)
         if beginning is None:
             return self._in_other_order(text, chunk.index)
@@ -73,5 +74,5 @@ class CallReader:
 
 
 def _is_whole(chunk: Chunk) -> bool:
-    """Return whether a choice ends with this chunk without its text being cut off."""
+    """Return whether the choice ends with this chunk and its text was not cut off."""
     return chunk.finish_reason == "stop" and not isinstance(chunk.matched_stop, str)

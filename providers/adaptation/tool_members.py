@@ -1,5 +1,6 @@
 """Finds the fields of functions that are lost if a definition is written in another vendor's form: cache markers,
-examples and hints on how a tool is offered. These fields promise nothing about the response.
+examples and hints on how a tool is offered. A response can satisfy the request even if the vendor does not receive
+these fields.
 
 Sources: `anthropic` 2.12.0 type `ToolParam`; OpenAI OpenAPI 2.3.0 `FunctionObject`, November 2026.
 """
@@ -15,8 +16,8 @@ _DIRECT: Final[JsonValue] = ["direct"]
 
 
 def other_members(tools: Iterable[JsonObject], taken: Collection[str] = ()) -> list[str]:
-    """Return the names of the fields of functions that are lost, each once. `taken` names the fields that the vendor's
-    form has too. Fields that are empty or have their default value are not named."""
+    """Return the names of the fields of functions that are lost, each once. `taken` are the names of the fields that
+    the vendor's form also has. Fields that are empty or have their default value are not included."""
     names: dict[str, None] = {}
     for tool in tools:
         function = tool.get("function")

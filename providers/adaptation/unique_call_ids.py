@@ -1,12 +1,12 @@
 """Makes the ids of tool calls unique for one client: in the history that it sends, and in a response.
 
 Engines begin their ids anew in each response (`call_0`), or give two calls of one response the same id. Clients match
-results by the id alone, and vendors refuse a history that repeats one. Anthropic: "`tool_use` ids must be unique". The
-first call with an id keeps it. Each further call gets an id that depends only on the calls before it, so that the
-beginning of a growing conversation stays the same and the vendor's prompt cache stays valid.
+results by the id alone, and vendors refuse a history that repeats an id. Anthropic's error is "`tool_use` ids must be
+unique". The first call with an id keeps it. Each further call gets an id that depends only on the calls before it, so
+that the beginning of a growing conversation stays the same and the vendor's prompt cache stays valid.
 
-Sources: NVIDIA-NeMo/Switchyard#502 and brainlid/langchain#619 for both failures; "Tool use" guide of Kimi K2 for
-`functions.NAME:INDEX`, whose index counts all calls of the conversation; November 2026.
+Sources: NVIDIA-NeMo/Switchyard#502 and brainlid/langchain#619 for the two kinds of repeated ids; "Tool use" guide of
+Kimi K2 for `functions.NAME:INDEX`, whose index counts all calls of the conversation; November 2026.
 """
 
 import re
@@ -19,14 +19,15 @@ from providers.frozen_record import frozen
 from providers.json_types import JsonObject, JsonValue
 
 _SIGNED: Final = re.compile(r"(?s)(.*?)((?:__(?:studio|vertex))?__(?:thought|said)__.*)?")
-"""An id and the signature that `providers.dialects.shared.thought_signatures` packs behind it."""
+"""A bare id, and the signature that `providers.dialects.shared.thought_signatures` appends to it."""
 
 _KIMI: Final = re.compile(r"(functions\.[^:\s]+:)[0-9]+")
 
 
 @frozen
 class CallMark:
-    """A call or the result of one, in the order of the conversation. `turn` is the number of its turn."""
+    """A call or the result of one, in the order of the conversation. `turn` is the number of the turn that contains
+    it."""
 
     id: str
     turn: int
@@ -34,10 +35,11 @@ class CallMark:
 
 
 def unique_ids(marks: Sequence[CallMark]) -> list[str] | None:
-    """Return the id of each mark, such that no two calls have the same id; `None` if no two calls share one.
+    """Return an id for each mark, so that no two calls have the same id; `None` if the ids of the calls are already
+    unique.
 
-    The nth result with an id belongs to the nth call with that id. If there are fewer results than calls, a call counts
-    as one without a result if it has no result before a later turn repeats its id.
+    The nth result with an id belongs to the nth call with that id. If an id has fewer results than calls, a call
+    without a result before the next turn that repeats the id counts as a call without a result.
     """
     calls = [mark.id for mark in marks if not mark.is_result]
     bare = {bare_id(identity) for identity in calls}
@@ -84,7 +86,7 @@ def unused_id(given: str, taken: set[str]) -> str:
 
 
 def made_id(seed: bytes) -> str:
-    """Return an id of a call that depends on `seed` alone."""
+    """Return an id for a call. The id depends only on `seed`."""
     return "call_" + blake2b(seed, digest_size=12).hexdigest()
 
 
@@ -100,7 +102,7 @@ def with_unique_ids(messages: tuple[JsonObject, ...]) -> tuple[JsonObject, ...]:
 
 
 def _repeats_an_id(messages: Iterable[JsonObject]) -> bool:
-    """Return whether two calls have the same id. For nearly every conversation, only this check is made."""
+    """Return whether two calls have the same id. For nearly every conversation this check is the only work."""
     seen: set[str] = set()
     for message in messages:
         calls = message.get("tool_calls")

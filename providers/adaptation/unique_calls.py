@@ -1,7 +1,7 @@
 """Gives each call of a response an id that occurs neither in the client's conversation nor in an earlier call of the
 response.
 
-A response in the client's own API is passed on unchanged: the vendors of these APIs make unique ids. See
+A response in the client's own API is passed on unchanged, since the vendors of these APIs make unique ids. See
 `providers.adaptation.unique_call_ids` for the engines that repeat ids.
 """
 
@@ -20,7 +20,7 @@ def may_call(request: UnifiedRequest) -> bool:
 
 
 def unique_calls(request: UnifiedRequest) -> "UniqueCalls | None":
-    """Return the object that makes the ids of a response unique; `None` if the response holds no calls."""
+    """Return the object that makes the ids of a response's calls unique; `None` if the response cannot hold calls."""
     prompt = request.prompt
     if request.operation is not Operation.CHAT or not isinstance(prompt, ChatPrompt) or not may_call(request):
         return None
@@ -37,13 +37,13 @@ def with_unique_calls(request: UnifiedRequest, completion: Completion) -> Comple
 
 
 class UniqueCalls:
-    """The ids that the calls of one response must not have, and the ids that they get."""
+    """The ids that are taken for the calls of one response, and the ids that these calls get."""
 
     __slots__ = ("_begun", "_taken")
 
     def __init__(self, messages: Iterable[JsonObject]) -> None:
         self._taken = ids_in(messages)
-        # The id of each call, by its choice and its number there.
+        # The id of each call, by the index of its choice and its index within the choice.
         self._begun: dict[tuple[int, int], str] = {}
 
     def whole(self, completion: Completion) -> Completion:

@@ -1,9 +1,9 @@
-"""Limits of generated tokens in a body: their names in each dialect, their values in fields that a client adds to a
-body, and the lowering of such fields to the operator's limit. Pure.
+"""Reads the limits of generated tokens from the fields that a client adds to a body, and lowers such fields to the
+operator's limit. The names of the limits are listed by dialect. All functions are pure.
 
 A reservation must be large enough however the vendor reads the body. So each name counts in each object from which a
-vendor of the dialect reads settings, in any case and spelling (Go's servers ignore case, Google's take both spellings).
-Of several values the largest counts.
+vendor of the dialect reads settings, in any case and spelling (servers in Go ignore case, Google's servers accept both
+spellings). If there are several values, the largest counts.
 
 Sources: the dialects' encoders; vLLM 0.12 `SamplingParams`, llama.cpp `server`, Ollama `api.Options`, TGI
 `GenerateParameters`, Triton's `vllm_backend` and TensorRT-LLM, Gemini `GenerationConfig`, Bedrock
@@ -19,7 +19,7 @@ from providers.frozen_record import frozen
 from providers.json_types import JsonValue
 
 UNLIMITED: Final = math.inf
-"""The limit of a body that sets no limit: null, -1 for engines, or a value that is not a number."""
+"""The value of a limit field that sets no limit: null, -1 for engines, or a value that is not a number."""
 
 BUDGETS: Final = (
     *("budget_tokens", "token_budget", "thinking_token_budget", "max_reasoning_tokens", "max_thinking_tokens"),
@@ -39,25 +39,25 @@ LIMITS: Final = (
     *("request_output_len", "n_predict", "num_predict", "min_tokens", "min_new_tokens"),
     *BUDGETS,
 )
-"""Names of the most tokens of a response, and of numbers of tokens within it: reasoning budgets and the fewest
-tokens."""
+"""The names of fields that limit the tokens of a response: its maximum, and numbers within the maximum, namely
+reasoning budgets and the minimum."""
 
 ADDED: Final = ("thinking_budget",)
-"""Names of reasoning budgets that are added to the limit at one vendor at least."""
+"""Names of reasoning budgets that at least one vendor adds to the limit of the response."""
 
 COUNTS: Final = (
     *("n", "best_of", "num_return_sequences", "candidate_count", "num_generations", "num_completions", "num_outputs"),
     *("num_results", "n_cmpl", "num_samples", "num_beams", "beam_width"),
 )
-"""Names of the number of choices that are generated."""
+"""Names of fields that give the number of choices to generate."""
 
 _LONGEST_NAME: Final = 32
-"""The most characters of a name that is compared."""
+"""The most characters that a name may have to be compared. Longer names are ignored."""
 
 
 @frozen
 class AnswerAmounts:
-    """The objects of a dialect's body that hold settings of generation, by their paths. The empty path is the body
+    """The paths of the objects in a dialect's body that hold settings of generation. The empty path is the body
     itself."""
 
     holders: tuple[str, ...]
@@ -98,7 +98,7 @@ AMOUNTS: Final[Mapping[str, AnswerAmounts]] = {
     "triton": AnswerAmounts(("", "parameters", "sampling_parameters")),
     "watsonx": _PARAMETERS,
 }
-"""The entry of each dialect, by its name in the registry."""
+"""The entry of each dialect, by the dialect's name in the registry."""
 
 
 @frozen
@@ -112,7 +112,7 @@ class AskedAmounts:
 
 
 def asked_amounts(dialects: Iterable[str], bodies: Collection[Mapping[str, JsonValue]]) -> AskedAmounts:
-    """Return the largest amounts that fields of bodies request in any of the dialects."""
+    """Return the largest amounts that the fields of `bodies` request in any of the dialects."""
     holders = {holder for name in dialects for holder in AMOUNTS[name].holders}
     limit: float | None = None
     added, answers = 0.0, 1.0
@@ -140,7 +140,7 @@ def amount_of(value: JsonValue) -> float:
             return UNLIMITED
     if isinstance(value, bool) or not isinstance(value, int | float):
         return UNLIMITED
-    return value if value >= 0 else UNLIMITED  # also for NaN
+    return value if value >= 0 else UNLIMITED  # this comparison is false for NaN too
 
 
 def _members(body: Mapping[str, JsonValue], path: tuple[str, ...]) -> Iterator[tuple[str, JsonValue]]:
@@ -161,10 +161,11 @@ def _plain(name: str) -> str:
 
 _LIMITS, _ADDED, _COUNTS, _BUDGETS = (frozenset(map(_plain, names)) for names in (LIMITS, ADDED, COUNTS, BUDGETS))
 _REASONING_OBJECTS: Final = frozenset(map(_plain, ("thinking", "reasoning", "thinkingConfig", "reasoning_config")))
-"""Objects whose limit is a reasoning budget."""
+"""Objects in which a limit of tokens is a reasoning budget."""
 
 _TOKENS_FOR_TEXT: Final = 1024
-"""The tokens that a lowered reasoning budget leaves for the text, and the smallest budget that vendors accept."""
+"""The number of tokens that a lowered reasoning budget leaves for the text. The smallest budget that vendors accept is
+the same number."""
 
 
 @frozen
@@ -177,9 +178,9 @@ class _Holder:
 
 
 def held_to(most: int, dialect: str, members: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    """Return the fields of a body with every limit of tokens above `most` lowered, under any name that the dialect's
-    vendors have for it; the same object if there is none. A limit below 0, which means no limit to engines, counts as
-    above."""
+    """Return the fields of a body with every limit of tokens above `most` lowered, under any name that a vendor of the
+    dialect uses; the same object if no limit is higher. A limit below 0 counts as higher, because it means "no limit"
+    to engines."""
     return _limited_fields(members, _HOLDERS[dialect], most)
 
 
@@ -220,7 +221,7 @@ def _lowered_budget(plain: str, value: JsonValue, most: int) -> JsonValue:
 
 
 def _holder_of(holders: Iterable[Sequence[str]], above: str = "") -> _Holder:
-    """Return the tree of objects with these paths. `above` is the name of the object that contains them."""
+    """Return the tree of objects with these paths. `above` is the name of the object that contains these paths."""
     paths = [path for path in holders if path]
     names = dict.fromkeys(path[0] for path in paths)
     inner = {name: _holder_of([path[1:] for path in paths if path[0] == name], name) for name in names}

@@ -16,7 +16,7 @@ _MESSAGE: Final = frozenset(
     | {"function_call", "audio", "annotations", "cache_control", "extra_content", "prefix", "thinking_blocks"}
     | {"reasoning_details", "reasoning_signature", "provider_specific_fields"}
 )
-"""Fields of a message that are texts, or belong to the model's own turns."""
+"""Fields of a message that hold texts or belong to the model's own turns. These fields are not checked."""
 
 
 def check_members(request: UnifiedRequest, target: Target) -> None:
@@ -26,7 +26,7 @@ def check_members(request: UnifiedRequest, target: Target) -> None:
     prompt = request.prompt
     usual = not isinstance(prompt, ChatPrompt) or prompt.plain or not _has_more(prompt)
     if usual and not (request.unknown or request.extra_params or "tools" in request.params):
-        return  # as for most requests
+        return  # most requests have no such fields
     search = Search(target.permits.fields)
     for param, where, name, value in _members(request, target.profile.forwards_unknown, target.permits.fields):
         found = search.find(name, value)
@@ -38,14 +38,14 @@ def check_members(request: UnifiedRequest, target: Target) -> None:
 
 
 def _has_more(prompt: ChatPrompt) -> bool:
-    """Return whether a message has more fields than a role and a content."""
+    """Return whether a message has fields other than the role and the content."""
     return any([len(message) > 2 for message in prompt.messages])
 
 
 def _members(
     request: UnifiedRequest, forwards_unknown: bool, allowed: Collection[str]
 ) -> Iterator[tuple[str, str, str, JsonValue]]:
-    """Yield for each field its name in errors, the path to it, its own name and its value."""
+    """Yield each field as its name in error messages, the path to it, its own name and its value."""
     if request.unknown and forwards_unknown:
         for name, value in request.unknown.items():
             if not is_left_out(name, allowed):
@@ -61,7 +61,7 @@ def _members(
 
 def _of_messages(messages: Iterable[JsonObject]) -> Iterator[tuple[str, str, str, JsonValue]]:
     for index, message in enumerate(messages):
-        # No dialect sends unknown fields of a turn of the model.
+        # No dialect sends the unknown fields of a turn of the model.
         if len(message) > 2 and message.get("role") != "assistant" and not message.keys() <= _MESSAGE:
             for name, value in message.items():
                 if name not in _MESSAGE:
@@ -69,7 +69,8 @@ def _of_messages(messages: Iterable[JsonObject]) -> Iterator[tuple[str, str, str
 
 
 def _of_tools(tools: Iterable[JsonObject]) -> Iterator[tuple[str, str, str, JsonValue]]:
-    """Yield the fields of tools that are not functions, since the engine itself acts on such tools."""
+    """Yield the fields of tools that are not functions. They are checked because the engine itself acts on such
+    tools."""
     for index, tool in enumerate(tools):
         if tool.get("type") != "function":
             for name, value in tool.items():
@@ -77,5 +78,5 @@ def _of_tools(tools: Iterable[JsonObject]) -> Iterator[tuple[str, str, str, Json
 
 
 def path_text(place: Place) -> str:
-    """Return a path below a field in the form of error messages: `.a[0].b`."""
+    """Return a path below a field in the form that error messages use: `.a[0].b`."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)

@@ -1,5 +1,5 @@
-"""Checks which of a client's extra headers may be sent to a vendor, by an allow list, additions in the configuration,
-and a list of headers that are never allowed.
+"""Checks which of a client's extra headers may be sent to a vendor. An allow list, additions to it in the
+configuration, and a list of headers that are never allowed decide.
 
 Sources: W3C Trace Context and Baggage, B3 and Jaeger propagation; the vendors' pages on request headers as of November
 2026: OpenAI (OpenAI-Beta, X-Client-Request-Id), Azure (x-ms-client-request-id), Anthropic (anthropic-beta,
@@ -32,8 +32,8 @@ _SWITCHES: Final = frozenset(
 ALLOWED: Final = _TRACING | _SWITCHES
 """Lower-case names of headers that may be sent to every deployment."""
 
-# Headers of host, method and framing, encodings that the gateway cannot read, and headers that the gateway sends
-# itself.
+# Headers that set the host, the method or the framing, headers that request encodings that the gateway cannot read, and
+# headers that the gateway sends itself.
 _OWN: Final = frozenset(
     {"via", "x-http-method", "x-http-method-override", "x-method-override", "max-forwards", "date", "x-request-id"}
     | {"connection", "keep-alive", "te", "trailer", "trailers", "transfer-encoding", "upgrade", "http2-settings"}
@@ -43,8 +43,8 @@ _OWN_PREFIXES: Final = (
     *("content-", "if-", "sec-", "proxy-", "forwarded", "x-forwarded", "x-original-", "x-rewrite-"),
     *("x-amz-", "x-dragoman-"),
 )
-# Words in names of hosts and of any vendor's credentials. They include idempotency keys, since the gateway decides
-# which calls are repeated.
+# Words in the names of headers that hold hosts or any vendor's credentials. The names of idempotency keys are included,
+# since the gateway decides which calls are repeated.
 _OWN_WORDS: Final = re.compile(r"auth|cookie|credential|passw|secret|token|apikey|(?:^|-)(?:hosts?|keys?)(?:-|$)")
 
 
@@ -57,14 +57,14 @@ def is_own(name: str) -> bool:
 
 
 def covers_own(pattern: str) -> bool:
-    """Return whether a pattern of the configuration matches no header that may be sent. It is a lower-case name,
-    perhaps with `*` at its end."""
+    """Return whether a pattern of the configuration matches no header that may be sent. A pattern is a name in lower
+    case, which may end in `*`."""
     return is_own(pattern.removesuffix("*"))
 
 
 def check_headers(names: Iterable[str], target: Target) -> list[str]:
-    """Return the client's headers that the configuration sets itself and thus overrides. Raises Refusal for the first
-    other header that may not be sent to the target."""
+    """Return the client's headers that the configuration overrides because it sets them itself. Raises Refusal for the
+    first other header that may not be sent to the target."""
     own = {name.lower() for name in target.credential.masked()}
     overruled: list[str] = []
     for name in names:

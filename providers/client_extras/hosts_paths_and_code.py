@@ -1,8 +1,8 @@
 """Finds fields outside the unified fields that name a host, an address, a path, a template or code.
 
 There are two lists of names. Fields of the first list are sent to no vendor. Fields of the second list are sent to a
-self-hosted engine only if the configuration allows it, because an engine acts on them inside the operator's network.
-Hosted vendors handle them themselves.
+self-hosted engine only if the configuration allows it, because an engine acts on such fields inside the operator's
+network. Hosted vendors are responsible for such fields themselves.
 
 Sources, read in November 2026: vLLM `chat_completion/protocol.py`, its KV connectors and `SamplingParams.extra_args`;
 SGLang `entrypoints/openai/protocol.py`, `managers/io_struct.py`. From their documentation: TensorRT-LLM's
@@ -27,10 +27,11 @@ _ELSEWHERE: Final = frozenset(
     {"models", "fallbacks", "base_url", "api_base", "url", "api_key", "organization", "project"}
     | {"headers", "extra_headers", "extra_body", "extra_query"}
 )
-# The fields among them that LiteLLM has read at deeper levels too. Common words are left out: an image has a `url`, a
-# search a `project`.
+# The fields of `_ELSEWHERE` that LiteLLM has also read at deeper levels. Common words are left out: an image may have a
+# `url`, and a search may have a `project`.
 _ELSEWHERE_WITHIN: Final = frozenset({"base_url", "api_base", "api_key", "extra_headers", "extra_body", "extra_query"})
-# In JSON Schema the names below `_NAMES_OF_DATA` are the client's own, and `_DATA` hold values instead of settings.
+# In JSON Schema the client chooses the names below `_NAMES_OF_DATA`, and the keywords in `_DATA` hold values, not
+# settings.
 _NAMES_OF_DATA: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _DATA: Final = frozenset({"const", "default", "enum", "example", "examples"})
 
@@ -46,9 +47,10 @@ def is_reserved(name: str) -> bool:
 
 
 def find_reserved(name: str, value: JsonValue) -> Place | None:
-    """Return the path to another address or credential at any depth of a field's value; `None` if there is none.
+    """Return the path to a field, at any depth of a field's value, that gives another address or credential; `None` if
+    there is no such field.
 
-    A schema in the value may describe fields with such names.
+    A schema in the value may describe properties with such names.
     """
     pending: list[tuple[Place, JsonValue, bool]] = [((), value, name in _NAMES_OF_DATA)]
     while pending:
@@ -83,7 +85,8 @@ _NAMES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("character", "pretrained_model_name_or_path"), _PATH),
     **dict.fromkeys(("prompt_embeds", "image_embeds", "audio_embeds", "video_embeds"), _CODE),
 }
-"""Complete names of locators that contain none of `_WORDS`. A locator names a host, a path, a template or code."""
+"""The complete names of locators whose names contain no word of `_WORDS`. A locator is a field that names a host, a
+path, a template or code."""
 
 _WORDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("host", "hosts", "hostname", "hostnames", "addr", "address", "addresses", "ip", "port"), _HOST),
@@ -97,11 +100,12 @@ _WORDS: Final[Mapping[str, str]] = {
 """Words that mark a field's name as a locator: `remote_host`, `chat_template`, `loraPath`."""
 
 _HARMLESS: Final = frozenset({"mm_processor_kwargs", "chat_template_kwargs", "template_kwargs", "template_vars"})
-"""Names with such a word that clients of engines send for harmless purposes. Their values are searched."""
+"""Names that contain such a word although clients of engines send them for harmless purposes. The values of these
+fields are searched."""
 
 _TEMPLATE_VALUES: Final = frozenset({"chat_template_kwargs", "template_kwargs", "template_vars"})
-"""Variables for a template. Any name and text is allowed, except a template that replaces the model's own
-(CVE-2025-61620).
+"""Fields that hold the variables of a template. Any variable is allowed, except a template that replaces the model's
+own template (CVE-2025-61620).
 """
 
 _TEXTS: Final = frozenset(
@@ -118,14 +122,15 @@ _MEDIA: Final = frozenset(
     {"image_data", "audio_data", "video_data", "multi_modal_data", "multimodal_data", "images", "image", "videos"}
     | {"video", "audios", "ref_images", "media"}
 )
-"""Fields that hold images and sounds. Inline data is allowed, a file name or an address is not (SGLang)."""
+"""Fields that hold images and sounds. Inline data is allowed. A file name or an address is refused, because SGLang
+would read or fetch it."""
 
 _WORD: Final = re.compile(r"[^a-z0-9]+")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _URL: Final = re.compile(r"\s*+(?:[a-z][a-z0-9+.-]{0,31}://[^\s/]|(?:file|gs|s3):[^\s])", re.IGNORECASE)
 _PATH_VALUE: Final = re.compile(r"(?:~|\.{1,2})?/[^\s/]+(?:/\S*|\.\w+)|\.{1,2}/\S+|[A-Za-z]:[\\/]\S+|\\\\\S+")
-# A host has a dot or stands in brackets: `team:1234` and `12:30` are not addresses. It may stand anywhere in a word,
-# since vLLM has parsed the addresses of its peers from a request's id.
+# A host is `localhost`, has a dot or stands in brackets: `team:1234` and `12:30` are not addresses. A host may stand
+# anywhere in a word, since vLLM has parsed the addresses of its peers from a request's id.
 _HOST_PORT: Final = re.compile(
     r"(?<![\w.-])(?:localhost|[\w-]++(?:\.[\w-]++)++|\[[0-9a-fA-F:.]++\]):[0-9]{1,5}(?![0-9])"
 )
@@ -137,8 +142,9 @@ _BASE64: Final = re.compile(r"(?!/(?!9j/))[A-Za-z0-9+/=_\s-]{64}")
 
 
 MOST_STEPS: Final = 300_000
-"""The most values of a request that are searched, in about 0.3 s. A text counts as one more value for each 16
-characters. A request with more counts as containing a locator. A body may not have so many values."""
+"""The most values of a request that are searched, which takes about 0.3 s. A text counts as one more value for each 16
+characters, up to 512 characters. A request with more values counts as containing a locator. The gateway's limit for
+bodies is lower than this."""
 
 _TOO_MANY: Final = "it holds more fields and texts than are searched"
 _SEARCHED: Final = {str, list, dict}
@@ -152,7 +158,7 @@ class Found(NamedTuple):
 
 
 class Search:
-    """Searches the fields of one request for locators, with one limit on the total cost.
+    """Searches the fields of one request for locators, with one limit on the cost of all fields together.
 
     A field named in `allowed` is accepted with all of its content.
     """
@@ -164,8 +170,8 @@ class Search:
         self._left = MOST_STEPS
 
     def find(self, name: str, value: JsonValue) -> Found | None:
-        """Return the first locator in a field for an engine, including the field's own name; `None` if there is
-        none."""
+        """Return the first locator in a field that is meant for an engine; `None` if there is none. The field's own
+        name is checked too."""
         pending = [_Member((), name, value)] if name not in self._allowed else []
         while pending:
             member = pending.pop()
@@ -179,7 +185,7 @@ class Search:
 
 
 class _Member(NamedTuple):
-    """A value to search: its path, its name, the value, and whether it is a variable for a template."""
+    """A value to search: its path, its name, the value itself, and whether the value is a variable for a template."""
 
     place: Place
     name: str
@@ -208,14 +214,14 @@ def _below(member: _Member, allowed: Collection[str]) -> Iterator[_Member]:
                 yield _Member((*place, inner), kept, item, name in _TEMPLATE_VALUES)
     elif isinstance(value, list):
         if _SEARCHED.isdisjoint(map(type, value)):
-            return  # such lists of token ids may be very long
+            return  # lists of token ids, which may be very long, hold no locator
         for index, item in enumerate(value):
             if type(item) in _SEARCHED:
                 yield _Member((*place, index), name, item)
 
 
 def _is_text(name: str) -> bool:
-    """Return whether engines only read a field: a text, a schema, or a schema's own keyword (`$id`, `$ref`)."""
+    """Return whether engines only read a field as data: a text, a schema, or a keyword of a schema (`$id`, `$ref`)."""
     return name in _TEXTS or name.startswith("$")
 
 

@@ -1,10 +1,11 @@
 """Checks the addresses of images, sounds, videos and files in a request that a deployment may receive.
 
-The check is made before a dialect encodes the request, so that it holds for every wire format. Nothing is fetched or
-resolved. The server that fetches is responsible for the target of a DNS name or a redirect.
+The check is made before a dialect encodes the request, so it covers every wire format. Nothing is fetched or resolved.
+The server that fetches an address is responsible for the target of a DNS name or a redirect.
 
-Sources: how engines load media: vLLM `multimodal/media/connector.py`, SGLang `srt/utils/common.py` (`load_image` opens
-a bare path), llama.cpp `tools/server/server-common.cpp`, TGI `router/src/validation.rs` (images in a prompt's text).
+Sources: the code with which engines load media: vLLM `multimodal/media/connector.py`, SGLang `srt/utils/common.py`
+(`load_image` opens a bare path), llama.cpp `tools/server/server-common.cpp`, TGI `router/src/validation.rs` (images in
+a prompt's text).
 """
 
 import re
@@ -22,7 +23,7 @@ _LABELS: Final = frozenset(
     {"type", "text", "refusal", "thinking", "signature", "detail", "format", "filename", "title", "context", "id"}
     | {"name", "uuid", "media_type", "mime_type", "mimeType", "description", "cache_control", "citations"}
 )
-"""Fields of a content part that are not addresses, whatever their value."""
+"""Fields of a content part whose value is never an address."""
 
 _ADDRESS: Final = re.compile(r"(?:^|_)(?:url|uri)$|U(?:rl|ri|RL|RI)$|^(?:path|location|image|video|audio|file)$")
 """Names of fields whose value is always an address."""
@@ -38,7 +39,7 @@ _METADATA: Final = frozenset(
     {"metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal"}
 )
 _INSIDE: Final = (".internal", ".local", ".localdomain", ".svc")
-"""Suffixes of host names that public DNS does not have."""
+"""Suffixes of host names that do not exist in public DNS."""
 
 
 def check_media(request: UnifiedRequest, target: Target, media: Media) -> None:
@@ -92,7 +93,8 @@ class _Screen:
             self.address(address, f"messages[{message}].content[{number}]{path_text(place)}")
 
     def text(self, text: str, where: str) -> None:
-        """Check the images that the engine fetches because a text names them. Other addresses in a text are ignored."""
+        """Check the addresses of images that the engine fetches because a text names them. Other addresses in a text
+        are ignored."""
         if "![](" in text:
             for found in _IN_TEXT.finditer(text):
                 if _scheme(found[1]) in _FETCHED:
@@ -104,7 +106,8 @@ class _Screen:
             raise Refusal(self._param, f"'{where}' {fault}.")
 
     def _fault(self, address: str) -> str | None:
-        """Return why an address may not be sent, as the rest of a sentence; `None` if it may be sent."""
+        """Return the reason why an address may not be sent, as the end of a sentence; `None` if the address may be
+        sent."""
         target, scheme = self._target, _scheme(address)
         if scheme is None:
             if not target.is_engine or is_inline(address):
@@ -134,7 +137,7 @@ class _Screen:
 
 
 def _addresses(part: JsonObject) -> Iterator[tuple[Place, str]]:
-    """Yield every text of a part that is an address, judged by its field's name or by its beginning."""
+    """Yield every text of a part that is an address. The name of its field or the beginning of the text decides."""
     pending: list[tuple[Place, str, JsonValue]] = [((name,), name, item) for name, item in part.items()]
     while pending:
         place, name, item = pending.pop()
@@ -150,12 +153,13 @@ def _addresses(part: JsonObject) -> Iterator[tuple[Place, str]]:
 
 
 def _is_address(text: str) -> bool:
-    """Return whether a text is an address, in a field of any name. Prose may begin with a word and a colon too."""
+    """Return whether a text is an address, whatever the name of its field. A word and a colon are not enough, since
+    prose may begin with them."""
     found = _SCHEME.match(_NOISE.sub("", text[:64]))
     return found is not None and (found[2] is not None or found[1].lower() in ("data", "file", "gs", "s3"))
 
 
 def _scheme(address: str) -> str | None:
-    # URL parsers skip control characters and spaces. Some skip them within a scheme too.
+    # URL parsers skip control characters and spaces. Some parsers skip these characters within a scheme too.
     found = _SCHEME.match(_NOISE.sub("", address[:64]))
     return found[1].lower() if found else None

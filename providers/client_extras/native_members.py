@@ -1,6 +1,6 @@
-"""Checks calls in the client's own API: the fields of the body, most of which the gateway does not know.
+"""Checks the fields of bodies in the client's own API, most of which the gateway does not know.
 
-The names below are the fields that the vendors' APIs have for texts, settings and the model's own turns, which an
+The lists below name the fields of the vendors' APIs that hold texts, settings and the model's own turns, which an
 engine only reads. Sources: `anthropic` 2.12.0 type `MessageCreateParams`, `openai` 3.54.0 type `ResponseCreateParams`,
 November 2026.
 """
@@ -33,7 +33,7 @@ def admit_native(request: UnifiedRequest, target: Target) -> bool:
     """Return whether the prompt of a call in the client's own API must be counted and compared with the context window
     before it is sent. Raises Refusal for a field that the target may not receive.
 
-    The vendor decides what happens at the end of the window, unless the client sets the behaviour.
+    The vendor decides about prompts that exceed the window, unless the client sets the behaviour.
     """
     if request.native is not None:
         check_native(request.native, target)
@@ -44,8 +44,8 @@ def admit_native(request: UnifiedRequest, target: Target) -> bool:
 
 
 def check_native(native: NativeRequest, target: Target) -> None:
-    """Raise Refusal for a field that would override a decision of the gateway. For an engine, also raise it for a field
-    that names a host, a path, a template or code, unless the configuration allows it."""
+    """Raise Refusal for a field that would override a decision of the gateway. For an engine, also raise Refusal for a
+    field that names a host, a path, a template or code, unless the configuration allows it."""
     for name, value in native.body.items():
         if name not in PROTECTED_PARAMS and is_reserved(name) and not _names_nothing(name, value):
             raise Refusal(name, f"'{name}' is not sent to {target.name}: it is the gateway's to decide.")
@@ -62,12 +62,12 @@ def check_native(native: NativeRequest, target: Target) -> None:
 
 
 def _names_nothing(name: str, value: JsonValue) -> bool:
-    """Return whether a field is an empty list or object, and not one that replaces a field of the gateway."""
+    """Return whether a field is an empty list or object that does not replace a field of the gateway."""
     return isinstance(value, list | dict) and not value and name.casefold() not in PROTECTED_PARAMS
 
 
 def _members(body: JsonObject) -> Iterator[tuple[str, str, str, JsonValue]]:
-    """Yield for each field its name in errors, the path to it, its own name and its value."""
+    """Yield each field as its name in error messages, the path to it, its own name and its value."""
     for name, value in body.items():
         if name not in _READ and name not in PROTECTED_PARAMS and not _names_nothing(name, value):
             yield name, "", name, value
@@ -83,7 +83,7 @@ def _members(body: JsonObject) -> Iterator[tuple[str, str, str, JsonValue]]:
 
 
 def _tools(body: JsonObject) -> Iterator[tuple[str, JsonObject]]:
-    """Yield all tools with their paths, including the tools of a namespace."""
+    """Yield all tools with their paths, including the tools in namespaces."""
     for index, tool in _objects(body.get("tools")):
         if tool.get("type") == "namespace":
             for number, inner in _objects(tool.get("tools")):

@@ -1,9 +1,9 @@
-"""Recognises fields of a body that instruct a proxy such as LiteLLM and belong to no vendor's API. They are left out
-and named.
+"""Recognises fields of a body that instruct a proxy such as LiteLLM and belong to no vendor's API.
 
-Clients that used such a proxy continue to send them: numbers of retries, tags for its log, mock responses. A vendor
-refuses most of them, and an engine ignores them. Names that vendors use too (`metadata`, `priority`, `user`) are not
-included. Neither are names that would change address, account or model, which are refused.
+These fields are left out and reported as dropped. Clients that used such a proxy continue to send such fields: numbers
+of retries, tags for the proxy's log, mock responses. Hosted vendors refuse most of these fields, and engines ignore
+them. Names that vendors use too (`metadata`, `priority`, `user`) are not included. Names of fields that would change
+the address, the account or the model are not included either, because such fields are refused.
 
 Sources: `all_litellm_params`, `CustomPricingLiteLLMParams` and `StandardCallbackDynamicParams` of litellm 1.80
 (`types/utils.py`), LiteLLM's pages "Client-Side Fallbacks", "Caching" and "Mock Requests", November 2026.
@@ -14,11 +14,12 @@ from collections.abc import Collection
 from typing import Final
 
 TIMEOUTS: Final = ("timeout", "request_timeout")
-"""Names under which such a proxy takes the timeout of a request in seconds, which is `inference_timeout` here."""
+"""Names under which such a proxy accepts the timeout of a request in seconds. The gateway's own field is
+`inference_timeout`."""
 
 GUARDS: Final = "guardrails"
-"""The field that names checks on which the client relies. Only the operator chooses the guards here, so the field is
-refused."""
+"""The field that names checks (guards) on which the client relies. In this gateway only the operator chooses the
+guards, so the field is refused."""
 
 _NAMES: Final = frozenset(
     {"fallbacks", "context_window_fallbacks", "content_policy_fallbacks", "context_window_fallback_dict"}
@@ -54,11 +55,11 @@ def is_instruction(name: str) -> bool:
 
 def is_credential(name: str) -> bool:
     """Return whether a top-level field of a body is a credential, judged by its name. Clients must not send credentials
-    here."""
+    to the gateway in a body."""
     return _CREDENTIALS.fullmatch(name.casefold()) is not None
 
 
 def is_left_out(name: str, allowed: Collection[str]) -> bool:
-    """Return whether a client's field is not sent to the vendor, because it is an instruction for a proxy. The operator
-    may list it in `allowed` for a vendor that is such a proxy itself."""
+    """Return whether a client's field is left out because it is an instruction for a proxy. If the vendor is such a
+    proxy itself, the operator may list the field in `allowed`."""
     return name not in allowed and is_instruction(name)

@@ -39,8 +39,9 @@ MAX_PARTS: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class FittedSchema:
-    """A schema as it is sent. `schema` is `None` if the vendor has no form for it, for `reason`. `weakened` is true if
-    it promises less than the client's schema, against which the response must then be checked."""
+    """A schema as it is sent. `schema` is `None` if the vendor has no useful form for the client's schema; `reason`
+    says why. `weakened` is true if `schema` promises less than the client's schema, against which the response must
+    then be checked."""
 
     schema: JsonObject | None
     weakened: bool

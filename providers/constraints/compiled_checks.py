@@ -24,7 +24,8 @@ _DRAFTS = frozenset(
 
 
 class Uncompilable(ValueError):
-    """No check can be made. The message continues the name of the schema or pattern."""
+    """The error for a schema or pattern for which no check can be made. The message is the rest of a sentence that
+    begins with the name of the schema or pattern."""
 
 
 def first_invalid_keyword(schema: JsonObject) -> str | None:
@@ -87,7 +88,8 @@ def _validator(schema: JsonObject) -> Callable[[JsonValue], bool] | None:
 
 
 def _uncompilable_pattern(schema: JsonObject) -> str | None:
-    """Return the first pattern of a schema that does not compile by itself, in words that continue "the schema"."""
+    """Return a problem text for the first pattern of a schema that does not compile by itself. The text is the rest of
+    a sentence that begins with "the schema"."""
     found = (
         at for path, node in walk_schemas(schema) for at, pattern in patterns(path, node) if _cannot_compile(pattern)
     )

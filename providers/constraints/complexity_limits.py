@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_SCHEMAS: Final = 20_000
-"""The most schemas within schemas, also in all tools of a request together."""
+"""The most schemas within the schema of a constraint, and also within all tools of a request together."""
 
 MAX_SPREAD: Final = 1_000_000
 """The most schemas that a validator may evaluate for one value, after every reference has been followed."""
@@ -32,8 +32,8 @@ MAX_GROUPS: Final = 64
 """The deepest nesting of groups in a pattern."""
 
 MAX_ANSWER_DEPTH: Final = 200
-"""The deepest nesting of a response that is checked. Times `MAX_CHAIN`, it is the depth that the native stack must
-hold."""
+"""The deepest nesting of a response that is checked. This number times `MAX_CHAIN` is the depth that the native stack
+must hold."""
 
 PROGRAM_BYTES: Final = 2 << 20
 """The most bytes of one compiled pattern. The time of compiling and matching is proportional to it."""
@@ -42,17 +42,19 @@ BACKTRACKS: Final = 10_000
 """The most steps that a pattern with look-around may backtrack on one text. Patterns without look-around need none."""
 
 CHECK_SECONDS: Final = 0.5
-"""CPU time for compiling a constraint, and for checking one response."""
+"""The most seconds of CPU time for compiling a constraint, and for checking one response."""
 
 CHECK_SECONDS_PER_MEBIBYTE: Final = 0.25
-"""Additional CPU time for each MiB of the response and of the constraint. Ordinary ones need a tenth of it."""
+"""Additional seconds of CPU time for each MiB of the response and of the constraint. Ordinary responses and constraints
+need a tenth of this time."""
 
 CHECK_BYTES: Final = 768 << 20
-"""Address space of the process that compiles and checks."""
+"""The most bytes of address space of the process that compiles and checks."""
 
 
 class OverBudget(ValueError):
-    """A constraint that would cost too much. The message continues its name: "has more than ...", "is ..."."""
+    """A constraint that would cost too much. The message is the rest of a sentence that begins with the name of the
+    constraint: "has more than ...", "is ..."."""
 
 
 @dataclass(slots=True)

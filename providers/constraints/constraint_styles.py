@@ -66,14 +66,15 @@ BY_GRAMMAR = emulated("a grammar")
 LOOSELY = emulated("the vendor reads the schema, and the response is checked")
 BY_PROMPT = emulated("the prompt asks for it, and the response is checked")
 IN_PROMPT_ONLY = ConstraintFields({}, emulated=True, unenforced=True, in_prompt=True)
-"""A constraint that the vendor has no form for: the prompt describes it, and the response is checked."""
+"""For a constraint that the vendor cannot express: the prompt describes it, and the response is checked."""
 
 
 # Conversions of a constraint ----------------------------------------------------------------------------------------
 
 
 def choice_schema(choices: Sequence[str]) -> JsonObject:
-    """Return the object schema for a choice, for vendors that can only enforce JSON Schema."""
+    """Return the schema of an object whose property `choice` is one of the choices, for vendors that can only enforce
+    JSON Schema."""
     return {
         "type": "object",
         "properties": {CHOICE_KEY: {"type": "string", "enum": list(choices)}},
@@ -188,15 +189,15 @@ class ConstraintStyle:
     `passes` are the types of `response_format` that are sent unchanged. `SCHEMA_MODE` is Fireworks' JSON mode with a
     schema.
 
-    `json_mode` holds the fields of the body for the plain JSON mode, if that is not in `passes`. Without them, the
-    plain JSON mode is sent as the schema of any object if `object_by_schema`, and requested by the prompt if
-    `object_in_text`.
+    `json_mode` holds the fields of the body for the plain JSON mode, if that is not in `passes`. Without `json_mode`,
+    the plain JSON mode is sent as a schema that accepts any object if `object_by_schema`, and requested by the prompt
+    if `object_in_text`.
 
-    `rules` are the vendor's rules for schemas, however they are sent; without them the rules of `engine` apply.
-    `loosely` makes the fields for a schema that has no form by the rules; if it is `None`, the prompt describes the
-    schema. If `loose_unless_strict`, a format without `strict: true` is sent unchanged. If `best_effort`, the vendor
-    reads a schema but does not enforce it. If `wraps`, a value that is no object is sent as the property of one, and
-    the names of formats must be OpenAI's.
+    `rules` are the vendor's rules for schemas in every field; without `rules`, the rules of `engine` apply. `loosely`
+    makes the fields for a schema that cannot be changed to obey the rules; if `loosely` is `None`, the prompt describes
+    the schema. If `loose_unless_strict`, a format without `strict: true` is sent unchanged. If `best_effort`, the
+    vendor reads a schema but does not enforce it. If `wraps`, the schema of a value that is no object is sent as the
+    schema of an object's property, and the names of formats must be OpenAI's.
     """
 
     json: Encoding
@@ -240,14 +241,13 @@ class ConstraintStyle:
 
 
 PROMPT_ONLY_STYLE = ConstraintStyle(BY_PROMPT_ALONE, SCHEMA_ONLY, BY_PROMPT_ALONE, SCHEMA_ONLY, object_in_text=True)
-"""The style of models that cannot be held to a constraint, and follow instructions well enough to be given it in the
-prompt."""
+"""The style of models that enforce no constraint, but follow a prompt that describes it well enough."""
 
 _ANY_OBJECT: JsonObject = {"type": "object"}
 
 
 def style_by_kind(encoding: Callable[[GuidedKind], Encoding]) -> ConstraintStyle:
-    """Return the style that has an encoding for each kind of constraint."""
+    """Return the style in which `encoding` gives the encoding of each kind of constraint."""
     return ConstraintStyle(encoding("json"), encoding("regex"), encoding("choice"), encoding("grammar"))
 
 
@@ -257,8 +257,8 @@ FORMAT_KINDS = ("json_object", "json_schema", "grammar", "structural_tag")
 def constraint_cells(style: ConstraintStyle) -> Mapping[str, Cell]:
     """Return how each kind of constraint is treated, by the name of its feature.
 
-    `constraint_fields` reads the same encodings. It refuses the constraints that are refused here, and beyond them
-    only values that are invalid themselves. A JSON mode with a schema counts as `json_schema`.
+    `constraint_fields` reads the same encodings. It refuses the constraints that are refused here; of the others it
+    refuses only invalid values. A JSON mode with a schema counts as `json_schema`.
     """
     cells = {f"guided_{kind}": style.guided(kind).cell for kind in get_args(GuidedKind)}
     for kind in FORMAT_KINDS:
@@ -299,7 +299,7 @@ def _schema_fields(style: ConstraintStyle, schema: JsonObject) -> ConstraintFiel
 
 
 def _wrapped_fields(style: ConstraintStyle, schema: JsonObject) -> ConstraintFields | None:
-    """Return the fields for a schema of values that are no objects, or of alternatives; `None` if it has no form."""
+    """Return the fields for a schema of non-objects or alternatives; `None` if the vendor has no form for it."""
     wrapped = wrapped_schema(schema)
     fitted = None if wrapped is None else _fitted(style, wrapped)
     if fitted is None or fitted.schema is None:
@@ -314,7 +314,7 @@ def _fitted(style: ConstraintStyle, schema: JsonObject) -> FittedSchema | None:
 
 
 def _fields_without_form(style: ConstraintStyle, schema: JsonObject) -> ConstraintFields:
-    """Return the fields for a schema that has no form by the vendor's rules."""
+    """Return the fields for a schema that cannot be changed to obey the vendor's rules."""
     if style.loosely is None or schema.get("type") != "object":
         return IN_PROMPT_ONLY
     return ConstraintFields(style.loosely(Guided("json", schema)), unenforced=True)
@@ -370,9 +370,9 @@ def field_of(value: object) -> str:
 
 
 def described_schema(value: object) -> JsonObject | None:
-    """Return the schema of a `response_format` with the description that OpenAI's form has beside it, for forms and
-    prompts that have no field for it. Return the same object if there is no description, or if the schema has its
-    own."""
+    """Return the schema of a `response_format` with the description that OpenAI's form has beside it, for vendors'
+    forms and prompts that have no separate field for the description. Return the same object if there is no
+    description, or if the schema has its own."""
     schema, named = schema_in(value), value.get("json_schema") if isinstance(value, dict) else None
     description = named.get("description") if isinstance(named, dict) else None
     if (

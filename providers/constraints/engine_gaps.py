@@ -18,8 +18,8 @@ from providers.constraints.regex_parse import MalformedPattern, find_unsupported
 from providers.json_types import JsonObject, JsonValue
 
 Check = Callable[[JsonObject, JsonObject], str | None]
-"""Takes the schema's root and a schema in it. Returns the problem there, worded to follow the schema's path, beginning
-with the keyword at fault; `None` if there is no problem."""
+"""Takes the root of a schema and a part of the schema. Returns the part's problem as text that begins with the keyword
+at fault and follows the part's path in a message; `None` if there is no problem."""
 
 _INEXPRESSIBLE_KEYWORDS = frozenset(
     {"not", "if", "then", "else", "contains", "minContains", "maxContains", "uniqueItems", "multipleOf"}

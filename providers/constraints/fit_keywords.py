@@ -47,7 +47,7 @@ def fit_node(references: References, node: JsonObject, rules: SchemaRules, *, cy
 
 
 class _Part:
-    """One part of a schema while it is fitted. `notes` are for its description."""
+    """One part of a schema while it is fitted. `notes` are the texts that are appended to its description."""
 
     __slots__ = ("cyclic", "node", "notes", "references", "rules", "weaker")
 
@@ -57,8 +57,8 @@ class _Part:
         self.weaker = False
 
     def remove(self, keyword: str) -> None:
-        """Remove a keyword. If a value can break it, note it for the description, and that the response must be
-        checked."""
+        """Remove a keyword. If a value can violate the keyword, note the keyword for the description, and note that the
+        response must be checked."""
         value = self.node.pop(keyword)
         if keyword in ASSERTIONS and value != DEMANDS_NOTHING.get(keyword):
             self.weaker = True
@@ -192,7 +192,7 @@ class _Part:
             raise Unfittable("requires a property that it does not describe")
 
     def require(self) -> None:
-        """Require every property, or at least one."""
+        """Require every property, or at least one property, as the vendor demands."""
         node, rules = self.node, self.rules
         properties = node.get("properties")
         if not isinstance(properties, dict) or not _is_object(node):

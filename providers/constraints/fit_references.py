@@ -24,7 +24,7 @@ MAX_HOPS = 16
 """The longest chain of references before a part that is no reference."""
 
 MAX_MOVED = 16
-"""The most targets outside `$defs` that get a name there. Each is written twice."""
+"""The most targets outside `$defs` that get a name there. Each of these targets is written twice."""
 
 MAX_INLINED = 256 * 1024
 """The most bytes of a schema whose references are replaced by their targets."""
@@ -292,7 +292,7 @@ def _with_target(target: JsonObject, beside: JsonObject) -> JsonObject:
 def _own_size(node: JsonObject) -> int:
     """Return the bytes of a part without the parts below it."""
     holders = {path[1:].partition(".")[0].partition("[")[0] for path, _ in subschemas(node, "")}
-    # A name is counted with the signs around it.
+    # The size of a name includes the quotes and the signs around it.
     return sum(
         len(keyword) + (_names_size(value) if keyword in holders else len(orjson.dumps(value))) + 6
         for keyword, value in node.items()

@@ -1,7 +1,8 @@
 """Walks JSON Schemas: the schemas in them, the targets of references, and the cost of evaluating them.
 
 Keywords: the core and applicators of JSON Schema 2020-12, and their predecessors in drafts 4 to 2019-09. A path is `$`
-for the root and then keywords, names and positions, as in `$.properties.a.anyOf[1]`; it is for people.
+for the root and then keywords, names and positions, as in `$.properties.a.anyOf[1]`. Paths are only shown to people, in
+messages.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -223,14 +224,15 @@ _DEFINED = tuple(f".{keyword}." for keyword in DEFINITIONS)
 def count_evaluations(schema: JsonObject) -> int:
     """Return how many schemas a validator may evaluate for one value; MAX_SPREAD + 1 for any number above MAX_SPREAD.
 
-    References that double at each step reach billions from a page of text. A reference that leads back to its start
-    ends there: a validator evaluates each schema once for a value.
+    References that double the evaluations at each step reach billions of evaluations from a page of text. A reference
+    that leads back to its start is not followed again: a validator evaluates each schema once for a value.
     """
     return _folded(References(schema), lambda totals: min(1 + sum([total for _, total in totals]), MAX_SPREAD + 1))
 
 
 def longest_chain(references: References) -> int:
-    """Return the length of the longest chain of schemas that apply to one value. A chain that leads back ends there."""
+    """Return the length of the longest chain of schemas that apply to one value. A chain ends if it leads back to one
+    of its own schemas."""
     deepest = 0
 
     def longest(parts: Sequence[tuple[bool, int]]) -> int:

@@ -17,8 +17,8 @@ VALUE_KEY = "value"
 _ALTERNATIVES = frozenset({"anyOf", "oneOf"})
 _NOT_IN_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 MOST_NAME = 64
-"""OpenAI's `response_format.json_schema.name`: "Must be a-z, A-Z, 0-9, or contain underscores and dashes, with a
-maximum length of 64"."""
+"""The most characters of a format's name. OpenAI documents `response_format.json_schema.name`: "Must be a-z, A-Z, 0-9,
+or contain underscores and dashes, with a maximum length of 64"."""
 _TO_DEFINITION = re.compile(rf"#/(?:{'|'.join(map(re.escape, DEFINITIONS))})/")
 
 

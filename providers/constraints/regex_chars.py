@@ -57,5 +57,5 @@ OTHER_DIGITS: Ranges = merge_ranges((zero, zero + 9) for zero in _DIGIT_ZEROS)
 """The decimal digits beyond ASCII (category Nd of Unicode 15.1)."""
 _SPACES = "\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff"
 OTHER_SPACES: Ranges = merge_ranges((*ranges_of(_SPACES), (0x2000, 0x200A)))
-"""Characters that some dialect counts as space besides the six of ASCII. Python adds its separators, ECMAScript the
-byte order mark, and all dialects that know Unicode the rest."""
+"""Characters that some dialect counts as white space, besides the six white space characters of ASCII. Python adds its
+separators, ECMAScript the byte order mark, and all dialects that know Unicode the rest."""

@@ -44,21 +44,22 @@ class Chars:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """The parts one after the other. A sequence without parts matches the empty text."""
+    """The tree for parts that follow one another. A sequence without parts matches the empty text."""
 
     parts: "tuple[Node, ...]"
 
 
 @dataclass(frozen=True, slots=True)
 class Alternation:
-    """One of at least two branches."""
+    """The tree for two or more alternative branches."""
 
     branches: "tuple[Node, ...]"
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """The body at least `least` times and at most `most` times; `None` for no limit."""
+    """The tree for `body`, repeated at least `least` and at most `most` times. `most` is `None` if there is no
+    limit."""
 
     body: "Node"
     least: int
@@ -101,7 +102,7 @@ class PatternReader:
 
 
 def parse(pattern: str) -> Node:
-    """Return the tree of a pattern, which has a budget of its own. Raises MalformedPattern."""
+    """Parse one pattern with a budget of its own, and return its tree. Raises MalformedPattern."""
     return PatternReader(Budget()).parse(pattern)
 
 
@@ -185,8 +186,8 @@ _ESCAPES: Mapping[str, Chars | str] = {
     **dict.fromkeys("pP", "a Unicode property"),
 }
 _ANCHORS: Mapping[str, str] = {"^": _BEGIN, "$": _END}
-# Some dialects read a brace without a first number as a count, others as text. Any other brace that starts no count is
-# text in each dialect that accepts it.
+# Some dialects read a brace without a first number as a count, others as text. Any other brace that does not begin a
+# count is text in each dialect that accepts it.
 _OPEN_COUNT = re.compile(r",\d*\}", re.ASCII)
 _COUNT = re.compile(r"\{(\d+)(?:(,)(\d*))?\}", re.ASCII)
 _HEX = re.compile(r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|[xu]\{([0-9A-Fa-f]{1,6})\}")
@@ -289,7 +290,7 @@ class _Parser:
             raise MalformedPattern("has a repetition whose bounds are the wrong way round", self.position)
         special: str | None = None
         behind = self._peek()
-        self.position += behind in ("?", "+")  # laziness changes no full match
+        self.position += behind in ("?", "+")  # laziness does not change which texts match from end to end
         if behind == "+":
             special = "a possessive repetition"
         elif self._quantifier() is not None:

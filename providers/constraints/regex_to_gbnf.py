@@ -1,8 +1,8 @@
 """Writes GBNF, the grammars of llama.cpp and Fireworks: a pattern's tree as a grammar, and literals.
 
-Only constructs that both document are used: rules, literals, classes with `\\x`, `\\u` and `\\U`, groups, `|`, `?` and
-`+`. Counted repetition is written out, because Fireworks' page has none and llama.cpp reads a count above 2000 as
-unlimited.
+Only constructs that both llama.cpp and Fireworks document are used: rules, literals, classes with `\\x`, `\\u` and
+`\\U`, groups, `|`, `?` and `+`. Counted repetition is written out, because Fireworks does not document it and llama.cpp
+reads a count above 2000 as unlimited.
 
 Sources: llama.cpp `grammars/README.md`, Fireworks "Using grammar mode", read in November 2026. llama.cpp refuses left
 recursion, and treats the repetition of a possibly empty text as left recursion. Therefore every `_Fragment` holds its
@@ -34,7 +34,7 @@ def to_gbnf(tree: Node) -> str:
 
 
 def gbnf_literal(text: str) -> str:
-    """Return a text in quotes."""
+    """Return a text as a GBNF literal, in quotes."""
     return f'"{"".join(_LITERAL_ESCAPES.get(char) or _readable(char) for char in text)}"'
 
 
@@ -83,12 +83,12 @@ class _Fragment:
 
     @property
     def item(self) -> str:
-        """The non-empty texts, as one symbol."""
+        """The grammar of the non-empty texts, as one symbol."""
         return self.options[0] if self.atom else f"({' | '.join(self.options)})"
 
     @property
     def inline(self) -> str:
-        """All texts, as a part of a sequence."""
+        """The grammar of all texts, including the empty text, as a part of a sequence."""
         if self.empty:
             return f"{self.item}?"
         return self.options[0] if len(self.options) == 1 else self.item

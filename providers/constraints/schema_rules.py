@@ -41,10 +41,10 @@ Literals = Literal["any", "primitive", "text_or_number"]
 class SchemaRules:
     """The rules of one vendor.
 
-    `keywords` are accepted. The others are removed, and the response is checked if they demand something. `None`
-    accepts all keywords. `engine` names a converter that ignores keywords under some conditions only. `formats` are the
-    known values of `format`; `None` stands for any. `patterns` returns whether a pattern is accepted. `literals` is the
-    kind of values that `enum` and `const` may list.
+    `keywords` are the accepted keywords. Any other keyword is removed, and the response is checked if the keyword can
+    be violated. `None` accepts all keywords. `engine` names a converter that ignores keywords under some conditions
+    only. `formats` are the known values of `format`; `None` stands for any. `patterns` returns whether a pattern is
+    accepted. `literals` is the kind of values that `enum` and `const` may list.
 
     `closed` demands `additionalProperties: false` in every object, `all_required` every property in `required`,
     `some_required` at least one, `typed` a type everywhere, `object_root` an object without alternatives as the root.

@@ -1,4 +1,4 @@
-"""The capability matrix: the support of every feature by each vendor, for the models and endpoints that differ."""
+"""The capability matrix: how each vendor supports every feature, for each of its example models and endpoints."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from providers.vendor_credential import Credential
 
 @dataclass(frozen=True, slots=True)
 class MatrixEntry:
-    """The cells of the features that clients of an endpoint can use, with one model of a vendor."""
+    """The matrix cells of one model of a vendor: a cell for each feature that clients of an endpoint can use."""
 
     profile: str
     model: str
@@ -46,13 +46,13 @@ def matrix_entries(profiles: Iterable[Profile], context_window: int | None = Non
 
 
 def count_cells(entries: Iterable[MatrixEntry]) -> Mapping[Support, int]:
-    """Return the number of cells of each kind."""
+    """Return the number of cells of each kind of support."""
     kinds = [cell.support for entry in entries for cell in entry.cells.values()]
     return {support: kinds.count(support) for support in Support}
 
 
 def summarize(entries: Iterable[MatrixEntry]) -> str:
-    """Return the sizes in words: `3 cells: 1 native, 1 emulated, 1 refused`."""
+    """Return the numbers of cells as a text: `3 cells: 1 native, 1 emulated, 1 refused`."""
     counts = count_cells(entries)
     return f"{sum(counts.values())} cells: {', '.join(f'{count} {support}' for support, count in counts.items())}"
 
@@ -89,14 +89,15 @@ def _cell(feature: Feature, operation: Operation, target: Target) -> Cell:
 def _search_cell(operation: Operation, target: Target) -> Cell:
     """Return the cell of a web search, or the refusal of the endpoint if the model lacks it."""
     found = search_cell(target.profile, *target.model_names)
-    # A search that is a tool needs an endpoint that takes tools.
+    # If the search is a tool, the endpoint must accept tools.
     need = "tools" if is_tool(target, "web_search") else PROMPT_FIELDS[operation]
     closed = _cell(FEATURES[need], operation, target)
     return closed if closed.refused else found
 
 
 def _reason(refusal: Refusal, target: Target) -> str:
-    """Return the reason in a refusal, without the field and the deployment; empty if it gives no reason."""
+    """Return the reason that a refusal's message gives, without the names of the field and the deployment; empty if it
+    gives no reason."""
     return refusal.message.rpartition(f"{target.name}: ")[2].removesuffix(".")
 
 
@@ -107,4 +108,4 @@ _ENDPOINT_PARAMS: Mapping[str, Params] = {
     "parallel_tool_calls": {"tools": _TOOLS},
     "suffix": {"suffix": "a"},
 }
-"""By the feature's field: parameters that make a request go to another endpoint of the vendor."""
+"""Maps a feature's field to parameters that send a request to another endpoint of the vendor."""

@@ -1,5 +1,5 @@
-"""Guesses the token limit of a response for vendors that require one, if neither client nor configuration gives it and
-the model is unknown."""
+"""Guesses the token limit of a response for vendors that require one, if neither the client nor the configuration gives
+a limit and the model is unknown."""
 
 from collections.abc import Callable, Mapping
 
@@ -8,14 +8,14 @@ from providers.target import Target
 
 
 def guessed_limit(target: Target) -> int | None:
-    """Return the `max_tokens` for requests without one, if it has to be guessed: neither the configuration nor the
-    facts about the model give it. `None` if it need not be guessed, or if the vendor requires no limit."""
+    """Return the guessed `max_tokens` of requests without one. Return `None` if no guess is needed, because the
+    configuration or the facts about the model give the limit, or because the vendor requires no limit."""
     guess = _GUESSES.get(target.profile.dialect)
     return None if guess is None or target.max_output_tokens is not None else guess(target)
 
 
 def _guess_for_claude(target: Target) -> int | None:
-    # The upstream name may not show the model. In that case the configured name may.
+    # If the upstream name does not show the model, the configured name may show it.
     known = (claude_model(name) for name in target.model_names)
     if any(model.most_output is not None for model in known):
         return None

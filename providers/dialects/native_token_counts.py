@@ -84,8 +84,8 @@ def _on_vertex(target: Target, body: JsonObject, headers: _Headers) -> UpstreamR
 
 
 def _on_bedrock(target: Target, body: JsonObject, headers: _Headers) -> UpstreamRequest:
-    """Return the counting call for Bedrock, with a complete body of InvokeModel as bytes. Bedrock counts for models,
-    but mostly not for inference profiles."""
+    """Return the counting call for Bedrock, with a complete body of InvokeModel as bytes. Bedrock counts tokens for
+    models, but mostly not for inference profiles."""
     repaired = _repaired_body(CLAUDE_ON_BEDROCK, target, body)
     rest = {name: value for name, value in repaired.body.items() if name not in ("model", "stream")}
     body_to_count = {**rest, **native_opening(target, betas_of(CLAUDE_ON_BEDROCK, repaired, headers))}

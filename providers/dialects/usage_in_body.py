@@ -1,4 +1,4 @@
-"""Reads the usage in a body that is not a usable response otherwise, because it is billed all the same.
+"""Reads the usage in a body that is otherwise not a usable response, because the vendor bills the usage all the same.
 
 The field names are from these APIs: `usage` of OpenAI, Anthropic and the Responses API, usage of Bedrock and Cohere,
 Gemini's `usageMetadata`, Ollama's counts, SGLang's `meta_info`, watsonx's counts. Jina and Voyage report only a total.

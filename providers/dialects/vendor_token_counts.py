@@ -1,4 +1,4 @@
-"""Counts a prompt by requests to the engine: writes the requests for a call, and reads their responses.
+"""Counts the tokens of a prompt by requests to the engine: writes the requests for a call, and reads the responses.
 
 Sources: vLLM 0.33 `entrypoints/serve/tokenize`; SGLang 0.5 `serving_tokenize.py` and `http_server.py`; TGI's
 `router/src/server.rs`; the llama.cpp server of xllamacpp 2026.10 (checked by tests/e2e/test_engine_tokenizer.py);
@@ -62,7 +62,7 @@ class Counting:
     """The requests to one engine that count one call.
 
     The caller sends the request that `next` returns and passes its response to `answer`, until `next` returns `None`.
-    Then `count` is the result. An error or an unreadable response counts as if nothing was reported.
+    Then `count` is the result. If the engine returns an error or an unreadable response, its counts are missing.
     """
 
     def __init__(self, steps: _Steps) -> None:
@@ -127,8 +127,8 @@ def _vllm(call: _MeasuredCall) -> _Steps:
 
 
 def _sglang(call: _MeasuredCall) -> _Steps:
-    """Count by `/tokenize`, which exists since 0.5, for chats later than for prompts. Its `max_model_len` is the
-    tokenizer's own limit, often no limit at all. The list of models has the engine's window."""
+    """Count by `/tokenize`, which exists since 0.5 for prompts and since a later version for chats. `max_model_len` in
+    its response is the limit of the tokenizer, which often has none. The list of models has the engine's window."""
     tokens = _count_ids(call)
     if tokens is None and (body := _TOKENIZE_BODIES[call.operation](call)) is not None:
         answer = yield _post(call.root + "/tokenize", body)
@@ -168,8 +168,8 @@ _COUNTED_FIELDS = ("messages", "system", "tools", "tool_choice", "thinking", "ou
 
 
 def _anthropic(call: _MeasuredCall) -> _Steps:
-    """Count by the vendor, including images and free of charge. The vendor calls the number an estimate. No response
-    has the window."""
+    """Count by the vendor's endpoint, which counts images too and is free of charge. The vendor calls the number an
+    estimate. No response has the window."""
     body: JsonObject = {"model": call.model, **_pick(call.body, _COUNTED_FIELDS)}
     answer = yield _post(call.root + "/v1/messages/count_tokens", body)
     return Count(_count_in(answer, "input_tokens"))
@@ -298,8 +298,8 @@ def _is_id(value: JsonValue) -> bool:
 
 
 def _only_text(body: JsonObject) -> bool:
-    """Return whether a chat's messages hold only text. The placeholder of an image has another number of tokens than
-    the image."""
+    """Return whether a chat's messages hold only text. The placeholder of an image in the template does not have as
+    many tokens as the image."""
     messages = body.get("messages")
     if not isinstance(messages, list):
         return False

@@ -44,7 +44,8 @@ class Unsealed(NamedTuple):
 
 
 def without_seals(request: UnifiedRequest, sent: UpstreamRequest) -> Unsealed | None:
-    """Return the request that was sent as `sent` without its seals; `None` if it has no seals, or nothing but seals."""
+    """Return the request without its seals; `None` if it has no seals, or nothing but seals. `sent` is the call as
+    which the request was sent."""
     native = request.native
     if sent.native and native is not None:
         return _unsealed_body(request, native)

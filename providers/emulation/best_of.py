@@ -11,10 +11,10 @@ def rank(completion: Completion, n: int, prompts: int, best_of: int) -> Completi
     """Return the `n` most likely of the `best_of` candidates of each prompt, by the mean log probability of their
     tokens.
 
-    The most likely candidate is first. Equal candidates keep their order. A candidate without tokens comes last. The
-    usage counts all candidates. The log probabilities must not cover an echoed prompt, whose tokens would weigh more in
-    a short candidate than in a long one. Raises ValueError for a candidate with text or tool calls but no log
-    probabilities.
+    The most likely candidate is first. Candidates with equal means keep their order. A candidate without tokens comes
+    last. The usage counts all candidates. The log probabilities must not cover an echoed prompt, because its tokens
+    would have more weight in the mean of a short candidate than of a long one. Raises ValueError for a candidate with
+    text or tool calls but no log probabilities.
     """
     by_index = {choice.index: choice for choice in completion.choices}
     if by_index.keys() != set(range(prompts * best_of)):

@@ -1,6 +1,6 @@
 """Checks responses against the request's constraint, for engines that may ignore a constraint without an error.
 
-Only finished texts are checked, since a text that was cut off breaks its constraint without any fault of the engine.
+Only finished texts are checked: a text that was cut off may break its constraint although the engine enforces it.
 Grammars and structural tags cannot be checked.
 """
 
@@ -20,14 +20,15 @@ from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Guided, Params
 
 Verifier = Callable[[str], str | None]
-"""Returns the reason why a text breaks the constraint, without a quotation from the text; `None` if the text satisfies
-it."""
+"""A function that returns the reason why a text breaks the constraint, or `None` if the text satisfies the constraint.
+The reason does not quote the text."""
 
 MAX_CHECKED: Final = 1 << 20
 """The largest size in bytes of a schema that responses are checked against."""
 
 _MAX_BRIEF_CHARACTERS: Final = 64 * 1024
-"""The most characters of a JSON text that is parsed in a millisecond or two, whatever its content."""
+"""The most characters that a JSON text may have if parsing it is to take at most one or two milliseconds, whatever its
+content."""
 
 _NOT_A_CHOICE, _NOT_JSON, _NOT_AN_OBJECT = "it is none of the choices", "it is not JSON", "it is not a JSON object"
 _BREAKS_SCHEMA, _BREAKS_PATTERN = "it does not satisfy the schema", "it does not match the pattern"
@@ -45,9 +46,9 @@ class CheckKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AnswerCheck:
-    """The constraint on the text of each choice. `field` is the request's field, `written` the schema as JSON or the
-    pattern, in UTF-8, and `choices` the allowed texts. `fenced` says that the text may stand in a Markdown fence, which
-    is not part of the checked text."""
+    """The constraint on the text of each choice. `field` is the name of the request's field, `written` is the schema as
+    JSON or the pattern, in UTF-8, and `choices` are the allowed texts. `fenced` is true if the text may stand in a
+    Markdown fence, which is not part of the checked text."""
 
     field: str
     kind: CheckKind
@@ -57,19 +58,19 @@ class AnswerCheck:
 
     @property
     def compiled(self) -> bool:
-        """Whether the check must be compiled first. The cost of that does not depend on the text alone."""
+        """Whether the check must be compiled first. The cost of such a check does not depend on the text alone."""
         return self.kind in (CheckKind.SCHEMA, CheckKind.PATTERN)
 
     def brief(self, text: str) -> bool:
-        """Return whether checking this text takes a millisecond or two at most."""
+        """Return whether checking this text takes at most one or two milliseconds."""
         return self.kind is CheckKind.CHOICE or not (self.compiled or len(text) > _MAX_BRIEF_CHARACTERS)
 
 
 def required_check(params: Params) -> AnswerCheck | None:
-    """Return the check that the params require; `None` if they hold no constraint that can be checked.
+    """Return the check that the params require; `None` if they hold no constraint that can be checked. Raises
+    Unenforceable if a required check is known to be impossible.
 
-    Raises Unenforceable if a check is required and is known to be impossible. `compile_check` raises it for faults that
-    only compiling shows.
+    For faults that only compiling shows, `compile_check` raises Unenforceable.
     """
     guided = params.get("guided")
     if guided is not None:
@@ -120,8 +121,8 @@ def _check_of_pattern(field: str, pattern: str) -> AnswerCheck:
 
 
 def compile_check(check: AnswerCheck) -> Verifier:
-    """Compile a check. For a schema or a pattern, compiling it and calling the result may take any time and memory.
-    Raises Unenforceable."""
+    """Compile a check. For a schema or a pattern, both compiling it and calling the returned function may take any
+    amount of time and memory. Raises Unenforceable for a schema or pattern that cannot be compiled."""
     match check.kind:
         case CheckKind.CHOICE:
             return lambda text: None if text in check.choices else _NOT_A_CHOICE
@@ -173,8 +174,8 @@ class FinishedTexts:
 
     def add(self, chunk: Chunk) -> str | None:
         """Return the complete text of a choice that ends with this chunk and must satisfy the constraint; otherwise
-        `None`. A text that was cut off, refused or filtered need not satisfy it. Neither need a text beside tool calls,
-        whose finish reason is `stop` with some vendors."""
+        `None`. A text that was cut off, refused or filtered need not satisfy the constraint. A text beside tool calls
+        need not satisfy it either; some vendors end such a choice with the finish reason `stop`."""
         texts = self._texts.setdefault(chunk.index, [])
         texts.append(chunk.text)
         if chunk.refusal is not None or chunk.tool_calls:

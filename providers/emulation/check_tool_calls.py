@@ -1,5 +1,5 @@
-"""Strict tools: their parameters in the form that the vendor enforces, and checks of the calls that it does not
-enforce."""
+"""Fits the parameters of strict tools to the form that the vendor enforces, and checks the calls that the vendor does
+not enforce."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,15 +19,15 @@ FIELD = "tools.strict"
 
 
 def has_strict_tools(params: Params) -> bool:
-    """Return whether a tool is strict, so that the arguments of its calls must satisfy its schema."""
+    """Return whether any tool is strict: the arguments of its calls must satisfy its schema."""
     tools = params.get("tools", ())
     return any(isinstance(function := tool.get("function"), dict) and function.get("strict") for tool in tools)
 
 
 @dataclass(slots=True)
 class StrictTools:
-    """The strict tools of one request in the form that one vendor takes. `checks` are the checks of calls that the
-    vendor does not enforce, by the function's name."""
+    """The strict tools of one request in the form that one vendor accepts. `checks` are the checks of calls whose
+    schema the vendor does not enforce, by the function's name."""
 
     table: Capabilities
     checks: dict[str, AnswerCheck] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class StrictTools:
     _unions: int = 0
 
     def fitted(self, tool: JsonObject) -> JsonObject:
-        """Return a tool, which stays strict only if the vendor enforces its schema. Raises Refusal if all schemas
+        """Return the tool, which remains strict only if the vendor enforces its schema. Raises Refusal if all schemas
         together are too large."""
         function = tool.get("function")
         if not isinstance(function, dict) or not function.get("strict"):
@@ -58,8 +58,8 @@ class StrictTools:
         return tool if sent == own == given else {**tool, "function": {**function, "parameters": sent}}
 
     def _enforced(self, schema: JsonObject) -> tuple[JsonObject | None, bool]:
-        """Return the parameters of a strict tool, `None` if it cannot be strict, and whether the vendor then enforces
-        the whole schema."""
+        """Return the parameters to send for a strict tool, or `None` if the vendor cannot accept the tool as strict;
+        and whether the vendor enforces the whole schema."""
         if self.table.strict_tools == NO_PROMISE:
             return None, False
         rules = TOOL_RULES[self.table.strict_tools]
@@ -69,8 +69,8 @@ class StrictTools:
         return fitted.schema, not fitted.weakened
 
     def _count_within_limits(self, schema: JsonObject, rules: SchemaRules) -> bool:
-        """Count a schema, and return whether the vendor takes it in addition to the schemas that were counted
-        before."""
+        """Return whether the vendor accepts a schema in addition to the schemas that were counted before, and count
+        it."""
         if rules.most_tools is None:
             return True
         optional, unions = count_limited(schema)
@@ -93,8 +93,8 @@ class FinishedCalls:
         self._arguments: dict[tuple[int, int], list[str]] = {}
 
     def add(self, chunk: Chunk) -> Iterator[tuple[AnswerCheck, str]]:
-        """Yield the check and the arguments of each checked call of a choice that ends with this chunk, unless the
-        choice was cut off."""
+        """If a choice ends with this chunk and was not cut off, yield the check and the arguments of each of its calls
+        that must be checked."""
         names = self._names.setdefault(chunk.index, {}) if chunk.tool_calls else self._names.get(chunk.index, {})
         for delta in chunk.tool_calls:
             if delta.name is not None:

@@ -19,7 +19,7 @@ from providers.json_types import JsonObject, JsonValue
 
 
 def to_chunks(completion: Completion) -> Iterator[StreamEvent]:
-    """Yield one chunk per choice, each with its finish reason, then the usage."""
+    """Yield one chunk for each choice of a completion, with the choice's finish reason, and then the usage."""
     for choice in completion.choices:
         yield Chunk(
             index=choice.index,
@@ -80,7 +80,7 @@ class Gatherer:
         return self._usage
 
     def completion(self) -> Completion:
-        """Return the completion. Raises ValueError naming a choice that never finished, or that was not requested."""
+        """Return the completion. Raises ValueError that names a choice that never finished or was not requested."""
         if surplus := sorted(index for index in self._choices if not 0 <= index < self._expected):
             raise ValueError(f"choice {surplus[0]} was not requested, {self._expected} were")
         choices = [self._choices.get(index, _Growing()).choice(index) for index in range(self._expected)]
@@ -88,7 +88,8 @@ class Gatherer:
 
 
 class _Growing:
-    """One unfinished choice. A text that repeats the refusal is collected apart from a text beside a refusal."""
+    """One unfinished choice. A text that only repeats the refusal is collected separately from other text beside a
+    refusal."""
 
     __slots__ = (
         *("_calls", "_extras", "_last", "_length", "_logprobs", "_reasoning", "_refusal", "_said", "_signature"),

@@ -12,15 +12,15 @@ MAX_ECHO = 32 * 2**20
 
 
 def check_echo(prompts: Collection[str], n: int) -> None:
-    """Raise Refusal for prompts that are too long to be repeated before `n` choices each."""
+    """Raise Refusal for prompts that are too long if each prompt is repeated before `n` choices."""
     if sum(map(len, prompts)) * n > MAX_ECHO:
         message = f"'echo' can repeat at most {MAX_ECHO} characters before all choices together."
         raise Refusal("echo", message, "invalid_value")
 
 
 class EchoPrefix:
-    """Puts `prompt` before the text of one choice, in its first chunk. It must come after a StopScanner, so that a stop
-    string within the prompt does not end the choice."""
+    """Puts `prompt` before the text of one choice, in its first chunk. The chunks must have passed through a
+    StopScanner before, so that a stop string within the prompt does not end the choice."""
 
     __slots__ = ("_length", "_prompt")
 

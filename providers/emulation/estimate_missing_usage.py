@@ -1,7 +1,7 @@
 """Estimates the usage of responses for which the vendor reports no usage.
 
 Everything that the model read and wrote counts: tools and the response format count as prompt, reasoning and tool calls
-count as completion. A stream counts as the equivalent non-streaming response.
+count as completion. A stream gets the same estimate as the equivalent non-streaming response.
 """
 
 from dataclasses import replace
@@ -17,7 +17,7 @@ BYTES_PER_TOKEN = 4
 
 
 def with_usage(request: UnifiedRequest, completion: Completion) -> Completion:
-    """Return the response with a usage: the vendor's, or an estimate if the vendor reported no usage."""
+    """Return the response with a usage: the vendor's usage, or an estimate if the vendor reported no usage."""
     if completion.usage is not None:
         return completion
     return replace(completion, usage=estimate_usage(request, sum(map(size_written, completion.choices))))
@@ -34,8 +34,9 @@ def estimate_usage(request: UnifiedRequest, size: int) -> Usage:
 
 
 def early_usage(reported: Usage | None, estimate: Usage) -> Usage:
-    """Return the usage of a stream that ended early: the counts that the vendor has reported, and the estimate for the
-    others. A reported prompt of 0 tokens is ignored, since some servers send zeros until they have counted."""
+    """Return the usage of a stream that ended early: the counts that the vendor has reported, and estimates of the
+    other counts. A reported prompt of 0 tokens is ignored, since some servers report 0 until they have counted the
+    tokens."""
     if reported is None:
         return estimate
     if not reported.estimated:
@@ -46,7 +47,7 @@ def early_usage(reported: Usage | None, estimate: Usage) -> Usage:
 
 
 def let_conversation_go(request: UnifiedRequest) -> None:
-    """Free the memory of a conversation that is not sent again. The estimate of its tokens stays."""
+    """Free the memory of a conversation that is not sent again, but keep the estimate of its tokens."""
     if isinstance(request.prompt, ChatPrompt) and request.prompt.tokens is None:
         request.prompt.free_messages(_prompt_tokens(request))
 
@@ -74,8 +75,8 @@ def size_written(said: Choice | Chunk) -> int:
 
 
 def _size_beside_text(reasoning: str | None, refusal: str | None, extras: Extras | None) -> int:
-    """Return the number of bytes that a model wrote besides text and calls. Reasoning details are counted only if there
-    is no reasoning text, because they repeat it."""
+    """Return the number of bytes that a model wrote in addition to text and calls. Reasoning details are counted only
+    if there is no reasoning text, because they repeat that text."""
     size = size_of(refusal) if refusal else 0
     if reasoning:
         return size + size_of(reasoning)

@@ -1,4 +1,4 @@
-"""Joins the extras of a stream's chunks, which are their content besides text and calls, and divides them again."""
+"""Joins and divides the extras of a stream's chunks. Extras are all content of a chunk other than text and calls."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -38,7 +38,8 @@ class GrowingExtras:
         self._choice: JsonObject = {}
 
     def add(self, extras: Extras, before: int = 0, text: int = 0) -> None:
-        """Add the extras of a chunk, whose text has `text` characters and follows `before` others."""
+        """Add the extras of a chunk. The chunk's text has `text` characters and follows `before` characters of the
+        choice's text."""
         for detail in extras.reasoning_details:
             self._add_detail(detail)
         self._annotations += extras.annotations
@@ -52,7 +53,7 @@ class GrowingExtras:
         overlay(self._choice, extras.choice)
 
     def whole(self, length: int = 0) -> Extras | None:
-        """Return the extras of the whole choice, whose text has `length` characters; `None` if there are none."""
+        """Return the extras of the whole choice, whose text has `length` characters; `None` if there are no extras."""
         joined = Extras(
             tuple([detail.whole() for detail in self._details]),
             tuple(self._annotations),
@@ -96,8 +97,8 @@ class _GrowingDetail:
                 self._fields[name] = value
 
     def ends_before(self, delta: JsonObject) -> bool:
-        """Return whether a delta with the same index and type begins another block. A block ends with its signature,
-        and has one id."""
+        """Return whether a delta with the same index and type begins another block. A block has one id, and its
+        signature ends it."""
         own, other = self._fields.get("id"), delta.get("id")
         if own is not None and other is not None and own != other:
             return True
@@ -116,12 +117,12 @@ def places_of(extras: Extras, length: int) -> list[int]:
 
 
 def known_places(places: Iterable[int], length: int) -> tuple[int, ...]:
-    """Return the positions before the end of the text, for `Extras.image_places`."""
+    """Return the positions that are before the end of the text, as `Extras.image_places` holds them."""
     return tuple([place for place in places if place < length])
 
 
 def size_of_extras(extras: Extras) -> int:
-    """Return the bytes that extras take as JSON."""
+    """Return the size of extras as JSON, in bytes."""
     parts = (extras.reasoning_details, extras.annotations, extras.images, extras.audio)
     return len(orjson.dumps((parts, extras.message, extras.choice, extras.answer)))
 
@@ -134,7 +135,7 @@ def overlay(holder: JsonObject, members: Mapping[str, JsonValue] | None) -> None
             if isinstance(held, list):
                 held += value
             else:
-                holder[name] = [*value]  # a copy, since it may grow
+                holder[name] = [*value]  # a copy, since the list may grow
         else:
             holder[name] = value
 

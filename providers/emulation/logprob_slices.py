@@ -1,4 +1,4 @@
-"""Cuts log probabilities between two tokens and joins them again, in both forms."""
+"""Divides log probabilities between two tokens and joins them again, both as a `content` list and as arrays."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -17,8 +17,8 @@ def text_of_tokens(logprobs: Logprobs) -> str:
 
 
 def slice_logprobs(logprobs: Logprobs, first: int, last: int | None = None) -> Logprobs:
-    """Return the tokens from `first` to before `last`. Without `last`, return all from `first` on, including the tokens
-    of a refusal."""
+    """Return the log probabilities of the tokens from `first` up to but not including `last`. Without `last`, return
+    the log probabilities of all tokens from `first` on, including the tokens of a refusal."""
     place = slice(first, last)
     if isinstance(logprobs, ContentLogprobs):
         return ContentLogprobs(logprobs.content[place], logprobs.refusal if last is None else ())
@@ -31,8 +31,8 @@ def slice_logprobs(logprobs: Logprobs, first: int, last: int | None = None) -> L
 
 
 def join_logprobs(parts: Sequence[Logprobs]) -> Logprobs | None:
-    """Return log probabilities joined into one; `None` if there are none. A mixture of both forms becomes a `content`
-    list."""
+    """Return the log probabilities joined into one object; `None` if there are no log probabilities. A mixture of both
+    forms becomes a `content` list."""
     if len(parts) <= 1:
         return parts[0] if parts else None
     arrays = [part for part in parts if isinstance(part, LegacyLogprobs)]
@@ -46,7 +46,8 @@ def join_logprobs(parts: Sequence[Logprobs]) -> Logprobs | None:
 
 
 def _join_arrays(parts: Sequence[LegacyLogprobs]) -> LegacyLogprobs:
-    """Join arrays. The result has alternatives if any part has them, and offsets only if every part has them."""
+    """Join arrays. The result has alternatives if any part has alternatives, and offsets only if every part has
+    offsets."""
     tops = None
     if any(part.top_logprobs is not None for part in parts):
         tops = tuple([top for part in parts for top in _padded(part.top_logprobs or (), len(part.tokens))])

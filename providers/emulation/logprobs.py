@@ -17,7 +17,7 @@ class Offsets:
     """The offset of each token of one choice, in code points, across the chunks of a stream.
 
     `base` is the offset at which the text begins: the prompt's length, or 0 if the text repeats the prompt or the
-    prompt's text is unknown. A token that begins within a character has that character's offset.
+    prompt's text is unknown. A token that begins within a character has the offset of that character.
     """
 
     __slots__ = ("_decoder", "_position")
@@ -45,12 +45,12 @@ def token_bytes(token: TokenLogprob) -> bytes:
     """Return the token's bytes. If they are missing or invalid, return the bytes of its text."""
     try:
         return token.token.encode(errors="replace") if token.bytes is None else bytes(token.bytes)
-    except ValueError:  # a number beyond 255
+    except ValueError:  # a number above 255 is not a byte
         return token.token.encode(errors="replace")
 
 
 def floor_logprob(logprob: float) -> float:
-    """Return the log probability, or FLOOR_LOGPROB for NaN and for anything lower, such as -inf: JSON has neither NaN
+    """Return the log probability, or FLOOR_LOGPROB for NaN and for any lower number, such as -inf: JSON has neither NaN
     nor -inf."""
     return logprob if logprob > FLOOR_LOGPROB else FLOOR_LOGPROB
 
@@ -58,8 +58,8 @@ def floor_logprob(logprob: float) -> float:
 def to_legacy(logprobs: ContentLogprobs, offsets: Offsets) -> LegacyLogprobs:
     """Return the four arrays of a `content` list, or of the `refusal` list if `content` is empty.
 
-    Each map lists the alternatives and the sampled token, up to one more entry than requested. Of two tokens with the
-    same text, the map has the more likely one.
+    Each map of `top_logprobs` holds the alternatives and the sampled token, so it may have one entry more than
+    requested. If two tokens have the same text, the map holds the more likely token.
     """
     tokens = logprobs.content or logprobs.refusal
     return LegacyLogprobs(
@@ -82,8 +82,8 @@ def _alternatives(token: TokenLogprob) -> Mapping[str, float]:
 def to_content(logprobs: LegacyLogprobs) -> ContentLogprobs:
     """Return the `content` list that corresponds to four arrays.
 
-    A token without a log probability is left out, since the list cannot hold it. This is the first token of an echoed
-    prompt, or the rest if a vendor's arrays have unequal lengths.
+    A token without a log probability is left out, since the list cannot hold it. Such a token is the first token of an
+    echoed prompt, or stands at the end of a vendor's arrays of unequal lengths.
     """
     tops = chain(logprobs.top_logprobs or (), repeat(None))
     positions = zip(logprobs.tokens, logprobs.token_logprobs, tops, strict=False)

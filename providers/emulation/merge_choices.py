@@ -1,4 +1,4 @@
-"""Merges the responses of several calls into one. Each call was for one prompt, or for some of a prompt's candidates.
+"""Merges the responses of several calls into one. Each call generates the candidates of one prompt, or some of them.
 
 The order of choices and the meaning of usage are OpenAI's (OpenAPI 2.3.0 `CreateCompletionResponse`, `best_of`).
 """
@@ -19,7 +19,8 @@ MAX_CALLS = 256
 
 @frozen
 class CallShare:
-    """The candidates that one call generates: `first` to `first + count - 1` of the prompt numbered `prompt`.
+    """The candidates that one call generates: the candidates `first` to `first + count - 1` of the prompt with the
+    number `prompt`.
 
     With n candidates per prompt, candidate k of prompt p has the index p * n + k in the merged response.
     """
@@ -30,14 +31,14 @@ class CallShare:
 
 
 def too_many_calls(param: str, calls: int, target: Target) -> Refusal:
-    """Return the refusal of a request that would become more than MAX_CALLS calls because of a parameter."""
+    """Return the refusal of a request that would become more than MAX_CALLS calls because of one parameter."""
     message = f"This request would become {calls} calls of {target.name}; at most {MAX_CALLS} can be."
     return Refusal(param, message, "invalid_value")
 
 
 def require_choices(completion: Completion, count: int) -> Completion:
-    """Return the response unchanged. Raises ValueError unless it has exactly the choices 0 to `count - 1` in their
-    order."""
+    """Return the response unchanged. Raises ValueError unless the response has exactly the choices 0 to `count - 1`, in
+    this order."""
     indices = [choice.index for choice in completion.choices]
     if len(indices) != count:
         raise ValueError(f"{len(indices)} of {count} choices")
@@ -51,7 +52,7 @@ def renumber(part: CallShare, chunk: Chunk, n: int) -> Chunk:
     the call's choices.
 
     The fingerprint is left out, since the merged stream begins before it is known whether all calls report the same
-    one.
+    fingerprint.
     """
     return replace(chunk, index=_merged_index(part, chunk.index, n), system_fingerprint=None)
 
@@ -63,8 +64,8 @@ def _merged_index(part: CallShare, index: int, n: int) -> int:
 
 
 def merge(parts: Sequence[CallShare], completions: Sequence[Completion], n: int) -> Completion:
-    """Return one response that is equivalent to a single call for all choices. It has a fingerprint and a service tier
-    only if all calls report the same, and the other fields of every call.
+    """Return one response that is equivalent to a single call for all choices. The response has a fingerprint or a
+    service tier only if all calls report the same value, and it has the other fields of every call.
 
     Raises ValueError for a call that did not return exactly its share of the choices.
     """
@@ -105,8 +106,8 @@ def billed_usage(completions: Iterable[Completion]) -> Usage | None:
 
 
 class UsageTally:
-    """The usage of a merged stream, computed from the usages of its calls. A later usage of a call replaces its earlier
-    one."""
+    """The usage of a merged stream, computed from the usages of its calls. A later usage of a call replaces the call's
+    earlier usage."""
 
     __slots__ = ("_parts", "_usages")
 
@@ -119,7 +120,7 @@ class UsageTally:
         self._usages[number] = usage
 
     def usage_of(self, number: int) -> Usage | None:
-        """Return the usage of the call for `parts[number]`; `None` if it has not reported one."""
+        """Return the usage of the call for `parts[number]`; `None` if the call has not reported its usage."""
         return self._usages[number]
 
     @property
@@ -146,7 +147,7 @@ def _merged_usage(parts: Sequence[CallShare], usages: Sequence[Usage | None]) ->
 
 
 def total_usage(usages: Sequence[Usage | None]) -> Usage | None:
-    """Return the sums of usages; `None` if one of them is unknown."""
+    """Return the sum of the usages; `None` if one of the usages is unknown."""
     known = [usage for usage in usages if usage is not None]
     if not known or len(known) < len(usages):
         return None
@@ -161,7 +162,7 @@ def total_usage(usages: Sequence[Usage | None]) -> Usage | None:
 
 
 def _sums(details: Sequence[Mapping[str, int] | None]) -> Mapping[str, int] | None:
-    """Return the sums of the details by name; `None` if no call reported details."""
+    """Return the sum of each usage detail, by the detail's name; `None` if no call reported details."""
     sums: dict[str, int] = {}
     for given in details:
         for name, count in (given or {}).items():

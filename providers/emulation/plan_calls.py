@@ -1,4 +1,4 @@
-"""Plans the upstream calls of a request: one call if the target can take the whole request, several if it cannot."""
+"""Plans the upstream calls of a request: one call if the target accepts the whole request, otherwise several calls."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -42,7 +42,7 @@ from providers.unified_request import (
 )
 
 MAX_CHOICES = 8192
-"""The most choices of one request, prompts times `n`. Decoding a hundred thousand takes a second."""
+"""The most choices of one request: prompts times `n`. Decoding 100,000 choices takes a second."""
 
 MAX_BYTES = 128 * 2**20
 """The most bytes that the calls of one request may have together: four times the largest body that a client can
@@ -51,7 +51,7 @@ send."""
 MAX_SEED = 2**63 - 1
 
 _OF_TOOLS: Final = frozenset({"tools", "tool_choice", SEARCH})
-"""Fields that `check_members` and `adapt_request` read besides the prompt."""
+"""The fields that `check_members` and `adapt_request` read in addition to the prompt."""
 
 _UNMIXED: Final = "a prompt's log probabilities go with no 'stop', 'best_of' or constraint that the gateway sees to"
 _INVALID_VALUE: Final = "invalid_value"
@@ -59,7 +59,7 @@ _INVALID_VALUE: Final = "invalid_value"
 
 @frozen
 class PlannedCall:
-    """One upstream call: its request, the encoded call `sent`, its share of the choices, and the fields `yielding` that
+    """One upstream call. `sent` is the encoded call, `part` its share of the choices. `yielding` are the fields that
     may be removed if the vendor refuses them."""
 
     request: UnifiedRequest
@@ -74,8 +74,8 @@ class CallPlan:
 
     `request` is the request without the dropped fields. If there are no calls, the response consists of the prompts
     alone. `counted` says that the prompts must be counted and compared with the context window before they are sent.
-    `max_tokens` is the lowered limit, `None` if the client's limit was not lowered. `refused` are dropped fields that
-    the target refuses, with the message of the refusal."""
+    `max_tokens` is the lowered limit, `None` if the client's limit was not lowered. `refused` maps each dropped field
+    that the target refuses to the message of the refusal."""
 
     target: Target
     request: UnifiedRequest
@@ -196,8 +196,8 @@ def _plan_translated(request: UnifiedRequest, target: Target) -> CallPlan:
 
 
 def _is_plain_chat(request: UnifiedRequest) -> bool:
-    """Return whether a request is a conversation of plain texts without tools, and without unknown fields. It cannot
-    name a host, a path or code to an engine, and nothing in it needs to be adapted."""
+    """Return whether a request is a conversation of plain texts without tools, and without unknown fields. Such a
+    request cannot pass a host, a path or code to an engine, and needs no adaptation."""
     if request.unknown or request.extra_params or not _OF_TOOLS.isdisjoint(request.params):
         return False
     return isinstance(request.prompt, ChatPrompt) and request.prompt.plain
@@ -205,9 +205,9 @@ def _is_plain_chat(request: UnifiedRequest) -> bool:
 
 @dataclass(slots=True)
 class _Planner:
-    """Plans a request of which the gateway emulates a part. `prompt` and `params` are the parts that the vendor gets,
-    `emulated` are the fields that the gateway emulates, `forced` is the call that the client forces. `unenforced` and
-    `in_prompt` are as in UpstreamRequest."""
+    """Plans a request of which the gateway emulates a part. `prompt` and `params` are the parts that are sent to the
+    vendor, `emulated` are the fields that the gateway emulates, `forced` is the call that the client forces.
+    `unenforced` and `in_prompt` have the same meaning as in UpstreamRequest."""
 
     request: UnifiedRequest
     target: Target
@@ -223,7 +223,7 @@ class _Planner:
         request = self.request
         self.prompt, self.params = request.prompt, cast(Params, dict(request.params))
         finishing = PostProcessing(n=request.params.get("n", 1), forced=self.forced)
-        # Later steps depend on the fields that earlier steps have taken over.
+        # The order matters: later steps depend on the fields that earlier steps have removed from `params`.
         for step in (self._plan_check, self._plan_stops, self._plan_ranking, self._plan_echo, self._plan_one_call):
             finishing = step(finishing)
         calls: tuple[PlannedCall, ...] = ()
@@ -261,7 +261,7 @@ class _Planner:
         cell, prompt = self.table["echo"], self.request.prompt
         if not self.params.get("echo") or cell.refused:
             return finishing
-        # The vendor's own echo would be searched, ranked and checked with the text.
+        # An echo by the vendor would be searched, ranked and checked together with the generated text.
         if cell.native and finishing == PostProcessing(n=finishing.n, candidates=finishing.n):
             return finishing
         if "logprobs" in self.request.params:
@@ -338,7 +338,7 @@ class _Planner:
             yield made
 
     def _multiplying_field(self, candidates: int) -> str:
-        """Return the field because of which a request becomes several calls."""
+        """Return the name of the field that causes a request to become several calls."""
         if candidates > 1:
             return "best_of" if candidates > self.request.params.get("n", 1) else "n"
         return "prompt"
@@ -374,8 +374,8 @@ class _Planner:
             raise too_many_calls(name, calls, self.target)
 
     def _one_by_one(self) -> bool:
-        """Return whether each prompt needs its own call: because a call takes only one prompt, or because each prompt
-        may need its own limit."""
+        """Return whether each prompt needs its own call. This is so if a call takes only one prompt, or if each prompt
+        may need its own token limit."""
         batch = "prompt.token_batch" if isinstance(self.request.prompt, TokenPrompt) else "prompt.batch"
         cell = self.table[batch]
         if cell.refused:
@@ -391,7 +391,7 @@ class _Planner:
         if part.count == 1:
             params.pop("n", None)
         if "seed" in params and part.first:
-            # Candidates with the same seed would all be equal.
+            # Each candidate gets its own seed, because candidates with the same seed would all be equal.
             params["seed"] = (params["seed"] + part.first) % (MAX_SEED + 1)
         if "images" in params and not is_neutral("images", params["images"]):
             params["images"] = (params["images"][part.prompt],)

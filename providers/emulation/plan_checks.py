@@ -1,7 +1,7 @@
-"""Decides which parts of a response are checked, and describes in the prompt a constraint for which the vendor has no
-field.
+"""Decides which parts of a response are checked. If the vendor has no field for a constraint, describes the constraint
+in the prompt.
 
-The prompt asks for the JSON alone, so that `markdown_fence` rarely has a fence to remove.
+The prompt requests only the JSON, so that `markdown_fence` rarely has a fence to remove.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -37,8 +37,9 @@ _MOST_REFERENCES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class PlannedChecks:
-    """The checks of a response: `text` of its texts, `calls` of the arguments of calls by function name. `request` is
-    the request that the vendor gets, `emulated` are the fields that the gateway emulates."""
+    """The checks of a response. `text` is the check of its texts, and `calls` are the checks of the arguments of calls,
+    by function name. `request` is the request that is sent to the vendor. `emulated` are the fields that the gateway
+    emulates."""
 
     request: UnifiedRequest
     text: AnswerCheck | None = None
@@ -53,7 +54,7 @@ def constraint_field(params: Params) -> str:
 
 def named_by_client(names: Iterable[str], params: Params, stands_for: str | None) -> tuple[str, ...]:
     """Return the names of emulated fields as the client knows them. A `response_format` that the gateway added is
-    reported as the field `stands_for`; it is left out if it is only a JSON mode beside a prompt that describes the
+    reported as the field `stands_for`; it is left out if it is only a JSON mode and the prompt describes the
     constraint."""
     own = FORMAT in params and stands_for is None
     named = [name if own or name != FORMAT else stands_for for name in names]
@@ -68,11 +69,11 @@ def plan_checks(
     in_prompt: bool = False,
     stands_for: str | None = None,
 ) -> PlannedChecks:
-    """Return the checks of the response to a request. Raises Unenforceable if a check is required and impossible, and
+    """Return the checks of the response to a request. Raises Unenforceable if a required check is impossible, and
     Refusal for strict tools that are too large.
 
-    `unenforced` and `in_prompt` are the fields of the encoded UpstreamRequest. A format that `stands_for` another field
-    is checked even if the vendor enforces it.
+    `unenforced` and `in_prompt` are the fields of the encoded UpstreamRequest with these names. A response format that
+    replaces another field, `stands_for`, is checked even if the vendor enforces the format.
     """
     name = constraint_field(request.params)
     ours = name in unenforced or stands_for is not None
@@ -94,9 +95,9 @@ def plan_checks(
 
 
 def describe_in_prompt(request: UnifiedRequest, *, json_mode: bool = False) -> UnifiedRequest:
-    """Return the request with its constraint described in the prompt in place of the field. With `json_mode`, the
-    request also has a JSON mode if the schema allows only objects. Raises Unenforceable for a prompt that is not
-    text."""
+    """Return the request with its constraint described in the prompt and the constraint's field removed. With
+    `json_mode`, the request also has a JSON mode if the schema allows only objects. Raises Unenforceable for a prompt
+    that is not text."""
     schema = _schema_of(request.params)
     words = _description_of(request.params, schema)
     if request.params.get("tools") and request.params.get("tool_choice") != "none":
@@ -109,8 +110,8 @@ def describe_in_prompt(request: UnifiedRequest, *, json_mode: bool = False) -> U
 
 
 def _allows_only_objects(schema: JsonObject) -> bool:
-    """Return whether every value that satisfies a schema is an object, judged by its root, the target of a reference
-    there, or its alternatives."""
+    """Return whether every value that satisfies a schema is an object. Only the root of the schema, the target of a
+    reference at the root, and the alternatives at the root are read."""
     root: JsonValue = schema
     for _ in range(_MOST_REFERENCES):
         if not isinstance(root, dict) or "$ref" not in root:

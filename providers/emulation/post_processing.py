@@ -1,4 +1,4 @@
-"""Post-processing of responses: emulates stop strings, ranking and echo for vendors that lack them."""
+"""Post-processes responses, to emulate stop strings, ranking and echo for vendors that lack these features."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
@@ -22,12 +22,12 @@ from providers.unified_request import UnifiedRequest
 class PostProcessing:
     """The post-processing that a vendor's response requires.
 
-    `stops` are searched in the text, which ends before the first of them, or after it with `keep`. `echo` holds the
-    prompts that are put before the texts of their choices; it is empty without echo. Before that, `check` is applied to
-    each text, and `call_checks` to the arguments of calls, by function name. Of `candidates` choices per prompt the
-    best `n` are returned. With `drop_logprobs` the log probabilities are removed, since only the ranking needed them.
-    With `one_call` only the first call of each choice is returned. `forced` is the call into which the text of each
-    choice is converted.
+    The text ends before the first stop string of `stops`, or after it if `keep` is set. `echo` holds the prompts that
+    are put before the texts of their choices; it is empty if nothing is echoed. Before the echo, `check` is applied to
+    each text, and `call_checks` to the arguments of calls, by function name. The vendor generates `candidates` choices
+    per prompt, of which the best `n` are returned. If `drop_logprobs` is set, the log probabilities are removed, since
+    only the ranking needed them. If `one_call` is set, only the first call of each choice is returned. `forced` is the
+    call into which the text of each choice is converted.
     """
 
     stops: tuple[str, ...] = ()
@@ -61,8 +61,9 @@ class PostProcessing:
 class StopScanningDecoder:
     """A stream decoder that ends choices at the stop strings for which the gateway searches.
 
-    It is complete as soon as each of the `count` choices has ended, even if the vendor continues to generate. `cut`
-    holds the choices that the vendor is still generating. The usage is then the part that the vendor has reported.
+    The decoder is complete as soon as each of the `count` choices has ended, even if the vendor continues to generate.
+    `cut` holds the choices that have ended here but that the vendor is still generating. If there are such choices, the
+    usage is the part that the vendor has reported so far.
     """
 
     __slots__ = ("_count", "_ended", "_finishing", "_inner", "_scanners", "_size", "cut")
@@ -130,7 +131,8 @@ class StopScanningDecoder:
 
 class PostProcessor:
     """Post-processes the choices of one response: removes Markdown fences, converts texts into forced calls, drops all
-    calls but the first, and puts the echoed prompts before the texts. Choices have their final indices here."""
+    calls but the first, and puts the echoed prompts before the texts. The choices that it receives already have their
+    final indices."""
 
     __slots__ = ("_calls", "_fenced", "_fences", "_finishing", "_prefixes")
 
@@ -145,7 +147,7 @@ class PostProcessor:
         """Return the chunks that the client gets in place of one chunk."""
         finishing = self._finishing
         if finishing.one_call and chunk.tool_calls:
-            # The finish reason and the other fields of the chunk stay.
+            # The finish reason and the other fields of the chunk are returned unchanged.
             chunk = replace(chunk, tool_calls=tuple([call for call in chunk.tool_calls if call.index == 0]))
         if self._fenced:
             (chunk,) = self._fences.setdefault(chunk.index, FenceFilter()).feed(chunk)

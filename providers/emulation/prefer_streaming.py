@@ -1,8 +1,8 @@
-"""Requests non-streaming responses as streams if the stream has the same content, so that a vendor that stops sending
-is noticed during generation.
+"""Requests a stream from the vendor although the client requests a non-streaming response, if the stream has the same
+content. A vendor that stops sending is then noticed during generation.
 
-Only plain requests qualify. With log probabilities, tools, constraints, several choices, or fields that are passed
-through, a stream may lack a part of the content.
+Only plain requests qualify: for a request with log probabilities, tools, constraints, several choices, or fields that
+are passed through, a stream may lack a part of the content.
 """
 
 from collections.abc import Mapping
@@ -15,8 +15,8 @@ from providers.unified_request import UnifiedRequest
 
 
 def prefer_stream(request: UnifiedRequest, target: Target) -> UnifiedRequest:
-    """Return the request that the vendor gets. It is streamed if the client requests a stream, or if the stream holds
-    all that a non-streaming response does and the configuration allows it."""
+    """Return the request that is sent to the vendor. It requests a stream if the client requests a stream, or if the
+    configuration allows it and the stream holds all that a non-streaming response holds."""
     if target.stream_upstream == "off" or request.stream or not (_streams_are_complete(target) and _is_plain(request)):
         return request
     return replace(request, stream=True)
@@ -35,6 +35,6 @@ def _is_plain(request: UnifiedRequest) -> bool:
 
 
 def refuses_streams(failure: Failure) -> bool:
-    """Return whether a failure says that the request may not be streamed. OpenAI responds so to organisations that it
-    has not verified. The request may succeed without streaming."""
+    """Return whether a failure says that the request may not be streamed. OpenAI sends this failure to organisations
+    that it has not verified. The request may succeed without streaming."""
     return VERDICTS[failure.kind].status == 400 and ("stream" in failure.message.lower() or failure.param == "stream")

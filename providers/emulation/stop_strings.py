@@ -1,8 +1,8 @@
-"""Finds stop strings in a response, for vendors to which they were not sent.
+"""Finds stop strings in a response, for vendors to which the stop strings were not sent.
 
-A text ends at the stop string that begins first. If several begin there, it ends at the shortest one, as in an engine
-that checks after each token. Text that may be the beginning of a stop string is held back until that is decided. A stop
-string does not reach across a tool call, a refusal or reasoning, which are not searched.
+A text ends at the stop string that begins first. If several stop strings begin there, the text ends at the shortest
+one, as in an engine that checks after each token. Text that may be the beginning of a stop string is held back until
+further text decides. Tool calls, refusals and reasoning are not searched, and a stop string does not reach across them.
 """
 
 import sys
@@ -18,17 +18,17 @@ from providers.emulation.logprobs import Offsets
 _ALL_TOKENS = sys.maxsize
 
 _SEARCH_AGAIN_FROM = 4
-"""If a text is at least this many times as long as the stop string, it is searched again from its beginning by
+"""A text that is at least this many times as long as the stop string is searched again from its beginning with
 `str.find`."""
 
 
 class StopScanner:
-    """Ends one choice before the first of `stops` that occurs, or after it with `keep`.
+    """Ends the text of one choice before the first of `stops` that occurs, or after that stop string if `keep` is set.
 
-    On a match the finish reason is `stop` and `matched_stop` is the string. The log probabilities of tokens that begin
-    before the end stay, so the last token may reach beyond it. A refusal or tool calls in the same chunk come after the
-    text and are dropped. Log probabilities are held back with their text. They are expected no later than their text.
-    Raises ValueError for an empty stop string.
+    On a match the finish reason is `stop` and `matched_stop` is the stop string. The log probabilities of all tokens
+    that begin before the end of the text are returned, so the last token may reach beyond the end. A refusal or tool
+    calls in the same chunk come after the text and are dropped. Log probabilities are held back with their text. They
+    must arrive no later than their text. Raises ValueError for an empty stop string.
     """
 
     __slots__ = ("_end", "_fingerprint", "_firsts", "_held", "_keep", "_searches", "_tokens", "done")
@@ -42,16 +42,16 @@ class StopScanner:
         self._end = 0
         self._fingerprint: str | None = None
         self.done = False
-        """Whether a stop string was found, so that the rest of the choice is ignored."""
+        """Whether a stop string was found. The rest of the choice is then ignored."""
 
     def feed(self, chunk: Chunk) -> Iterator[Chunk]:
-        """Yield the chunk with the part of its text that is decided, or nothing while all of it is held back. After a
+        """Yield the chunk with the decided part of its text, or nothing while all of the text is held back. After a
         match, yield only fields that belong to the whole response."""
         if self.done:
             if chunk.extras is not None and chunk.extras.answer is not None:
                 yield Chunk(chunk.index, extras=Extras(answer=chunk.extras.answer))
             return
-        # This is so for nearly every chunk: nothing is held back, and no stop string begins in it.
+        # Nearly every chunk takes this branch: nothing is held back, and no stop string begins in the chunk.
         clear = not self._held.size and not self._tokens.waiting
         if clear and chunk.logprobs is None and self._firsts.isdisjoint(chunk.text):
             self._end += len(chunk.text)
@@ -83,7 +83,8 @@ class StopScanner:
         return self._settle(chunk, safe, safe)
 
     def _close(self, chunk: Chunk) -> Iterator[Chunk]:
-        """End the run of text with this chunk. A stop string that has begun cannot be completed."""
+        """End the searched run of text with this chunk. A stop string that has begun can then no longer be
+        completed."""
         for search in self._searches:
             search.depth = 0
         return self._settle(chunk, self._end, _ALL_TOKENS)
@@ -91,7 +92,8 @@ class StopScanner:
     def _settle(self, chunk: Chunk, safe: int, tokens_end: int) -> Iterator[Chunk]:
         """Yield the chunk with the text before `safe` and the tokens before `tokens_end`. From `safe` on, the text may
         be the beginning of a stop string."""
-        # Of stop strings at the same position, the shorter is a prefix of the longer, so the least is the shortest.
+        # If two stop strings match at one position, the shorter is a prefix of the longer, so `min` returns the
+        # shorter.
         found = min([(search.found, search.stop) for search in self._searches if search.found >= 0], default=None)
         begin = self._end - self._held.size
         fingerprint, self._fingerprint = chunk.system_fingerprint or self._fingerprint, None
@@ -124,8 +126,8 @@ class StopScanner:
 
 
 class _Held:
-    """The end of a text that is held back. It is stored in parts, since a stop string may be as long as a request and
-    arrive character by character. `size` is its length."""
+    """The held-back end of a text. The end is stored in parts, since a stop string may be as long as a request and the
+    text may arrive character by character. `size` is its length."""
 
     __slots__ = ("_parts", "_start", "size")
 
@@ -159,12 +161,12 @@ class _Held:
 
 
 class _Search:
-    """The search for one stop string. The text so far ends with the first `depth` characters of it. `found` is its
-    position, -1 if it was not found.
+    """The search for one stop string. The text so far ends with the first `depth` characters of the stop string.
+    `found` is the position of the stop string, -1 if it was not found.
 
-    It is the Knuth-Morris-Pratt algorithm, whose time is linear for any text and stop string. Its table is built only
-    as far as the text has matched, since a client may send a stop string of any length. In a text that is much longer
-    than the stop string, `str.find` is a hundred times faster.
+    The search uses the Knuth-Morris-Pratt algorithm, whose time is linear for any text and stop string. The table of
+    the algorithm is built only as far as the text has matched, since a client may send a stop string of any length. In
+    a text that is much longer than the stop string, `str.find` is a hundred times faster.
     """
 
     __slots__ = ("_borders", "depth", "found", "stop")
@@ -201,8 +203,8 @@ class _Search:
         self.depth = 0
 
     def _follow(self, text: str, position: int) -> int:
-        """Compare from `position` until all of the stop string has matched, or none of it, or the text ends. Return
-        that position."""
+        """Compare from `position` until the stop string has matched as a whole, no part of it matches, or the text
+        ends. Return the position after the compared characters."""
         stop, depth = self.stop, self.depth
         while position < len(text):
             char = text[position]
@@ -230,9 +232,9 @@ class _Search:
 class _Tokens:
     """The tokens of one choice that are held back with their text.
 
-    A token begins where the previous one ends; in arrays the distances are the vendor's own offsets. The first token
-    begins before the text if the vendor lists tokens that the text lacks: reasoning, or a leading space. The first
-    `_taken` tokens of the first entry have been returned.
+    A token begins at the end of the previous token; in the form of arrays, the vendor's own offsets give the distances.
+    The first token begins before the text if the vendor lists tokens that the text lacks: reasoning, or a leading
+    space. The first `_taken` tokens of the first entry of `waiting` have been returned already.
     """
 
     __slots__ = ("_offsets", "_shift", "_taken", "waiting")

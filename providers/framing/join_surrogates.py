@@ -28,7 +28,7 @@ TextPath = tuple[str | int, ...]
 
 
 class HalfCharacter(ValueError):
-    """A surrogate without its other half."""
+    """The error for a surrogate without its other half."""
 
 
 class SurrogateJoiner:

@@ -42,7 +42,8 @@ class FramingError(ValueError):
 
 Frame = tuple[Mapping[str, HeaderValue], bytes]
 """The headers and the payload of one message. Frames that repeat the same headers share one object, which cannot be
-changed. It is a bare tuple because nearly every token of a stream comes in a frame of its own."""
+changed. It is a bare tuple, which is cheap to make, because nearly every token of a stream comes in a frame of its
+own."""
 
 
 class FrameParser:

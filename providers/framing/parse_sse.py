@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterator
 
 MAX_EVENT = 16 * 1024 * 1024
-"""The maximum size of one event in bytes. It is larger than any image or embedding response seen, and far below a
+"""The maximum size of one event in bytes. This is larger than any image or embedding response seen, and far below a
 worker's memory."""
 
 _BOM = b"\xef\xbb\xbf"
 _JUNK = b" \t\0\xef\xbb\xbf"
-"""Bytes around the name `data` that by the standard make it another field, so that its value would be lost silently."""
+"""Bytes around the field name `data`. By the standard they make it the name of another field, whose value would be lost
+silently."""
 
 _LF, _SPACE = b"\n "
 _LINE_ENDS = b"\r\n\r\n"
@@ -111,8 +112,8 @@ class SSEParser:
             yield self._take(self._data)
 
     def begun(self, most: int) -> bytes | None:
-        """Return the bytes of the next event's first line that have arrived. `None` if anything else is pending, or
-        more than `most` bytes."""
+        """Return the bytes of the next event's first line that have arrived. Return `None` if anything else is pending,
+        or if more than `most` bytes have arrived."""
         if self._data is not None or self._event or self._skip_lf or self._first_bytes is not None:
             return None
         return bytes(self._rest) if len(self._rest) <= most else None

@@ -30,13 +30,14 @@ _MARK_BYTES: Final = MARK.encode()
 _NUMBER_MARK: Final = 7
 
 MAX_LEARNED_BYTES: Final = 4096
-"""The maximum size, in bytes, of the data of an event that a form is learned from. The data are stored as long as the
-stream lasts."""
+"""The maximum size, in bytes, of the data of an event that a form is learned from. The data stay in memory as long as
+the stream lasts."""
 
 _MAX_HOLES: Final = 5
 
 MAX_FORMS: Final = 16
-"""The maximum number of forms that are learned from one stream. Each costs about as much as parsing five events."""
+"""The maximum number of forms that are learned from one stream. Learning a form costs about as much as parsing five
+events."""
 
 PLAIN: Final = bytes(byte for byte in range(32, 127) if byte not in b'"\\')
 """The characters that stand for themselves in a JSON string, whichever JSON library wrote it."""

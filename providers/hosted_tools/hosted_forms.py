@@ -16,10 +16,12 @@ from providers.profile import HostedKind, HostedStyle
 from providers.request_fields import SEARCH
 
 LocationForm = Literal["typed", "nested", "bare"]
-"""How the user's location is written: in Anthropic's form, nested in OpenAI's object, or without a type."""
+"""How the user's location is written: in Anthropic's form (`typed`), nested in OpenAI's object (`nested`), or without a
+type (`bare`)."""
 
 ForcedUse = Literal["named", "never", "always"]
-"""Whether a vendor can be forced to use a tool: by a choice that names the tool, never, or it always uses the tool."""
+"""Whether a vendor can be forced to use a tool: by a choice that names the tool (`named`) or not at all (`never`). A
+vendor with `always` uses the tool in any case."""
 
 
 @frozen

@@ -26,9 +26,10 @@ _LOCATION_FIELDS: Final = ("city", "country", "region", "timezone")
 class HostedTool:
     """A hosted tool of a request.
 
-    `api` is the API whose form it has, `given` is its type in that form. `options` are the settings that several
-    vendors have, under the gateway's names. `others` are the names of settings that only its own vendor has. `bound`
-    names a part that no other vendor can honour, and is empty if other vendors can honour everything.
+    `api` is the API whose form the tool has. `given` is the tool's type in that form. `options` are the settings that
+    several vendors have, under the gateway's names. `others` are the names of settings that only the vendor of that API
+    has. `bound` names a part of the tool that no other vendor can honour; it is empty if other vendors can honour all
+    parts.
     """
 
     kind: HostedKind
@@ -96,7 +97,7 @@ def is_hosted(tool: JsonObject) -> bool:
     """Return whether an entry of `tools` is a hosted tool that several vendors have."""
     kind = tool.get("type")
     if kind in _CLIENT_TOOL_TYPES and len(tool) > 1 and "systemTool" not in tool:
-        # The case of nearly all tools.
+        # Nearly all tools are functions.
         return False
     return _form_of(tool) is not None or _is_nova(tool)
 

@@ -1,7 +1,7 @@
 """Writes hosted tools in the target's own form, from the form of any API.
 
 A tool is binding: a tool that the target does not have is refused, and so are domains of a search that the target
-cannot honour. Other settings that the target does not have are left out and reported.
+cannot honour. Any other setting that the target does not have is left out, and reported to the client.
 """
 
 from collections.abc import Iterable, Sequence

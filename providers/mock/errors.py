@@ -61,10 +61,10 @@ _ERRORS: dict[int, tuple[str, str, str | None, str | None]] = {
 }
 
 STATUSES = frozenset(_ERRORS)
-"""The statuses that a model name may contain."""
+"""The statuses that the word `error-<status>` of a model's name may contain."""
 
 RETRY_AFTER = {429: "1", 503: "1"}
-"""The value of the `retry-after` header, in seconds."""
+"""By status: the value of the `retry-after` header, in seconds."""
 
 
 def by_status(status: int) -> MockError:

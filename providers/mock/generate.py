@@ -19,7 +19,8 @@ Finish = Literal["stop", "length", "tool_calls"]
 
 @dataclass(frozen=True, slots=True)
 class MockStyle:
-    """The kind of text: the prompt's own text, none, prose of exactly `length` tokens, or prose that ends by itself."""
+    """The kind of text that the mock generates: the prompt's own text, no text, prose of exactly `length` tokens, or
+    prose that ends by itself."""
 
     echo: bool = False
     empty: bool = False

@@ -17,7 +17,7 @@ from providers.mock.request import MockLogprobs, MockRequest
 from providers.mock.vocabulary import Draw
 
 CREATED = 1704067200
-"""2024-01-01: the mock has no clock."""
+"""The `created` of every response, 2024-01-01, because the mock has no clock."""
 CallIds = Callable[[int], str]
 """A function that returns the random part of a call's id. Its argument is a number that is unique to the call: the
 index of the choice, if the choice has one call."""

@@ -26,7 +26,7 @@ MAX_BODY = 256 * 1024
 """The maximum size of a request in bytes. Coding agents begin with 80 kB, of which most are tools."""
 
 SCRIPT = "script"
-"""The word in a model's name that makes it play scripts."""
+"""The word in a model's name that makes the mock play a script."""
 
 MAX_CHOICES = 128
 MAX_STOPS = 64

@@ -53,8 +53,8 @@ class SimulatedChunk:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedResponse:
-    """A complete response. A stream's chunks can be iterated once. After them the body ends (`eof`), or the connection
-    breaks (`cut`) or hangs (`hang`)."""
+    """A complete response. A stream's chunks can be iterated once. After the last chunk, the body ends (`eof`), or the
+    connection breaks (`cut`) or hangs (`hang`)."""
 
     status: int
     headers: Mapping[str, str]

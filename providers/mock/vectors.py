@@ -1,5 +1,5 @@
-"""The mock's embeddings and rankings. A vector depends on the words of a text alone, so texts with the same words are
-near.
+"""The mock's embeddings and rankings. A vector depends on the words of a text alone, so texts with the same words have
+similar vectors.
 
 Fields and bounds: OpenAI OpenAPI 2.3.0 "Create embeddings"; the ranking has Cohere's and Jina's form.
 """
@@ -108,7 +108,7 @@ def _words(item: JsonValue) -> tuple[str, ...]:
 
 
 def _vector(words: Sequence[str], length: int) -> list[float]:
-    """Return the unit vector of a text. Each word adds to a few positions, which depend on the word."""
+    """Return the unit vector of a text. Each word adds to a few positions of the vector, which depend on the word."""
     sums = [0] * length
     for each in words:
         for position, sign in _positions(each.strip().lower()):

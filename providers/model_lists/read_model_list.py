@@ -47,7 +47,7 @@ MOST_TOKENS: Final = 1_000_000_000
 _SEGMENT: Final = r"(?!\.{1,2}(?:/|$))[A-Za-z0-9._:@+~-]+"
 _NAME: Final = re.compile(rf"{_SEGMENT}(?:/{_SEGMENT})*")
 """The characters that configured names may have, and further characters that vendors use. No segment may be empty or
-`..`, which would be another path at vendors that have the model in the path."""
+`..`, because at vendors that have the model's name in the path, it would lead to another path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +74,11 @@ class ListPage:
 class ListStyle:
     """One kind of list.
 
-    `path` is appended to the base URL, after `base_end` has been removed from its end. `query` is sent with every page.
-    `entries` is the key of the list, `name` is the key of an entry's name, from which `prefix` is removed. `windows`
-    and `outputs` are the keys that may hold sizes; a dot leads into a nested object. `cursor` is the key of the next
-    page's cursor, which is sent as `cursor_query`. If `more` is set, there is a next page only if the field with that
-    key is true. `version_header` is sent with the operator's API version, or with `version`.
+    `path` is appended to the base URL, after `base_end` has been removed from the end of the base URL. `query` is sent
+    with every page. `entries` is the key of the list, `name` is the key of an entry's name, from which `prefix` is
+    removed. `windows` and `outputs` are the keys that may hold sizes; a dot leads into a nested object. `cursor` is the
+    key of the next page's cursor, which is sent as `cursor_query`. If `more` is set, there is a next page only if the
+    field with that key is true. `version_header` is sent with the operator's API version, or with `version`.
     """
 
     path: str

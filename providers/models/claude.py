@@ -59,11 +59,11 @@ class ClaudeModel:
     `one_sampler` says that `temperature` and `top_p` are not accepted together. `prefill` says that the conversation
     may end in an assistant text, which the response continues.
 
-    `forced_choice` says that `tool_choice` may require a call. No model accepts that together with a reasoning budget,
-    and a model with `unthinking_choice` accepts it only without any reasoning. `blanks_thinking` says that the text of
-    the reasoning is left out unless `display` requests a summary. `binds_prefix` says that reasoning may only be sent
-    back after an unchanged system text, tools and messages. `structured` says that the model can be constrained to a
-    schema, of the response or of a strict tool (Claude 4.5 and later).
+    `forced_choice` says that `tool_choice` may require a call. No model accepts a required call together with a
+    reasoning budget, and a model with `unthinking_choice` accepts it only without any reasoning. `blanks_thinking` says
+    that the text of the reasoning is left out unless `display` requests a summary. `binds_prefix` says that reasoning
+    may only be sent back after an unchanged system text, tools and messages. `structured` says that the model can be
+    constrained to a schema, of the response or of a strict tool (Claude 4.5 and later).
     """
 
     most_output: int | None
@@ -174,7 +174,7 @@ UNKNOWN = ClaudeModel(None, 16_384, frozenset({"enabled", "adaptive", "between_t
 """The properties of a model that is not in the table above: a newer model, or a name that the operator invented. The
 gateway refuses nothing in advance; the vendor refuses any field that the model does not accept."""
 
-# Line and version in either order. A date or a revision may follow.
+# The line and the version may be in either order. A date or a revision may follow.
 _NAME = re.compile(
     r"claude-(?:(?P<line>[a-z]+)-(?P<version>\d{1,2}(?:-\d{1,2})?)|(?P<early>\d{1,2}(?:-\d{1,2})?)-(?P<tier>[a-z]+))(?!\d)"
 )

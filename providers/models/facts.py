@@ -35,10 +35,10 @@ class ModelFacts:
     fields that it does not accept while it reasons. `words` are its own words for values of `reasoning_effort`,
     `nearest` are the values that its words only approximate. With `one_sampler` it accepts `temperature` or `top_p`,
     not both. Without `prefill` the conversation may not end in an assistant text. Without `forced_choice` no tool
-    choice may force a call; without `thinking_choice` the same applies while the model reasons. `thinks_unasked` says
-    that it reasons by default. `omits` are fields that are left out if their value is neutral. `nine_character_ids`
-    says that call ids are nine letters and digits. Without `blank_stops` no stop string may be blank. `most_output` is
-    the largest `max_tokens`, `None` if it is not known.
+    choice may force a call; without `thinking_choice` the same applies while the model reasons. `thinks_unasked` is
+    true if the model reasons by default. `omits` are fields that are left out if their value is neutral.
+    `nine_character_ids` is true if call ids must be nine letters and digits. Without `blank_stops` no stop string may
+    be blank. `most_output` is the largest `max_tokens`, `None` if it is not known.
     """
 
     bounds: Bounds = field(default_factory=dict)
@@ -203,7 +203,7 @@ _ROWS: tuple[_Row, ...] = (
         ModelFacts(words={**_LOW_AT_LEAST, **_HIGH_AT_MOST}, nearest=frozenset({"none"})),
         _OPEN_WEIGHTS,
     ),
-    # These models do not reason.
+    # The models of the following names do not reason.
     _row(r"gemini-(1|2\.0)", ModelFacts(refuses=frozenset({"reasoning_effort", "thinking"})), _CLOSED_WEIGHTS),
     # These models silently ignore sampling settings, and later models will refuse them.
     _row(

@@ -1,4 +1,4 @@
-"""Which deployments want the reasoning of earlier turns back from clients.
+"""Decides which deployments need clients to send back the reasoning of earlier turns.
 
 Some vendors sign or encrypt reasoning and check it, some models refuse a turn with calls and without the text of its
 reasoning, and Gemini signs the texts of responses.
@@ -25,7 +25,7 @@ _OPENROUTER: Final = "openrouter"
 """The profile of a vendor that has Gemini's models among others."""
 
 _OLDER: Final = re.compile(r"gemini-[12](?![0-9])|gemma|learnlm")
-"""Models that sign their calls at most, so that nothing is looked up for their texts."""
+"""Models that sign nothing, or only their calls, so that no signature of their texts is looked up."""
 
 _HOOK: Final = "signed_calls"
 """The hook of profiles that return signatures in Google's field of OpenAI's API."""

@@ -76,7 +76,7 @@ _LISTS_BY_DIALECT: Mapping[str, ModelListStyle] = {
 """By dialect: the kind of model list of its vendors, unless a profile says otherwise."""
 
 _CASES = ("models", "before")
-"""Keys that hold changes to the profile for some models or API versions."""
+"""Keys of an entry that hold changes to the profile for some models or API versions."""
 
 _FALLBACK_NEEDS = {"aws": "service", "entra": "scope"}
 """By kind of fallback credentials: the key that it requires."""
@@ -155,8 +155,8 @@ def _by_model(name: str, written: JsonObject, entry: ProfileEntry) -> Iterator[t
 
 
 def _by_version(name: str, written: JsonObject, entry: ProfileEntry) -> Iterator[tuple[str, Profile]]:
-    """Yield dates and the profiles of API versions before them, oldest first. The changes of a date also apply to all
-    older versions."""
+    """Yield each date with the profile of the API versions before it, oldest first. The changes of a date also apply to
+    all older versions."""
     for date in sorted(entry.before):
         location, older = f"{name}.before.{date}", written
         for later in sorted(entry.before, reverse=True):
@@ -165,8 +165,8 @@ def _by_version(name: str, written: JsonObject, entry: ProfileEntry) -> Iterator
 
 
 def _with_older_refusals(older: JsonObject, models: Sequence[JsonObject]) -> Iterator[JsonObject]:
-    """Yield the changes for models, extended by the fields that an older version refuses: it refuses them for every
-    model."""
+    """Yield the changes for models, extended by the fields that an older version refuses: the older version refuses
+    them for every model."""
     refused = older.get("refuses")
     for case in models:
         own = case.get("refuses")

@@ -24,7 +24,7 @@ _ESCAPE_GROWTH = 3
 """The factor by which a text may be longer in a response: two bytes of UTF-8 may become an escape of six bytes."""
 
 _VALUES_PER_RESPONSE, _VALUES_PER_INPUT = 1000, 16
-"""The most objects and lists of a response: for itself, and per input."""
+"""The most objects and lists of a response: the number for the response itself, and the additional number per input."""
 
 
 def most_of_vectors(inputs: int) -> int:

@@ -20,7 +20,7 @@ Vector: TypeAlias = "array[float]"
 class EmbeddingsRequest:
     """A client's request for embeddings.
 
-    `inputs` are texts, or lists of token ids. `base64` says that the client wants the vectors as the base64 of
+    `inputs` are texts, or lists of token ids. `base64` is true if the client wants the vectors as the base64 of
     little-endian single floats instead of numbers. `input_type` is the use of the inputs, in the gateway's or the
     vendor's words. `truncate` says which end of a too long input may be cut. The other fields are as in UnifiedRequest.
     """
@@ -75,5 +75,5 @@ class Embeddings:
 
     @property
     def numbers(self) -> int:
-        """The total of numbers in all vectors."""
+        """The total number of numbers in all vectors."""
         return sum([len(vector) for vector in self.vectors])

@@ -57,8 +57,9 @@ class PassedForm:
 class PassedRequest:
     """A request to pass on.
 
-    `content` is its JSON body or its form, with the client's model if any, and without fields of the gateway.
-    `extra_params` and `extra_headers` are the client's `inference_extra_params` and `inference_extra_headers`.
+    `content` is the JSON body or the form of the request, with the client's model if the client named one, and without
+    fields of the gateway. `extra_params` and `extra_headers` are the client's `inference_extra_params` and
+    `inference_extra_headers`.
     """
 
     task: Task

@@ -35,8 +35,8 @@ class EventWatch:
     """A watch on one stream.
 
     `between` says whether the stream is between two events. `unfinished` says whether the event `begins` has come and
-    the event `ends` has not. A stream without the event `begins` is of an unknown kind, and never unfinished. `content`
-    says whether the last bytes have data of an event that is not a ping.
+    the event `ends` has not. A stream without the event `begins` is of an unknown kind, and never counts as unfinished.
+    `content` says whether the last bytes have data of an event that is not a ping.
     """
 
     begins: bytes

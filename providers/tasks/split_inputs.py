@@ -22,10 +22,11 @@ _LATE_CHUNKING = "late_chunking"
 """Jina's field that makes the vector of each input depend on the other inputs ("Embeddings API", November 2026)."""
 
 _BYTES_PER_TOKEN = 4
-"""For estimates of usage: roughly the UTF-8 bytes per token of common vocabularies in English prose."""
+"""The UTF-8 bytes per token in estimates of usage. This is roughly the figure of common vocabularies for English
+prose."""
 
 _FEWEST_BYTES_IN_ASCII, _FEWEST_BYTES = 3, 2
-"""For checks of limits: the fewest bytes per token of a text in ASCII, and of any other text."""
+"""The fewest bytes per token in checks of limits: of a text in ASCII, and of any other text."""
 
 
 def split_inputs(request: EmbeddingsRequest, wire: TaskWire, most: int) -> tuple[Texts | TokenLists, ...]:

@@ -32,8 +32,8 @@ _PLAIN_NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
 MOST_REPORTED = 20
 
 _PERMISSIONS: Mapping[str, str] = {"truncate": "none"}
-"""Fields by which the client permits something, with the value that permits nothing. Their values are the gateway's own
-words."""
+"""Fields by which the client permits the vendor to do something, each with the value that permits nothing. Their values
+are the gateway's own words."""
 
 
 class TaskRequest(Protocol):

@@ -56,7 +56,7 @@ _CACHED_CONTENT: Final = re.compile(r"cached ?content", re.IGNORECASE)
 """Google's name of an item whose id the message leaves out. The request has the id in `cachedContent`."""
 
 MAX_LOGGED_BYTES: Final = 200
-"""The number of bytes of a page that the log shows."""
+"""The most bytes of an error page that the log shows."""
 
 FRONT_END: Final = "A front end of the upstream refused this request with status 403 and no error of the vendor's own."
 

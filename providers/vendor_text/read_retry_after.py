@@ -24,8 +24,8 @@ _NUMBER = re.compile(r"\d{1,16}(?:\.\d{1,9})?")
 _RESET = "x-ratelimit-reset"
 _REMAINING = "x-ratelimit-remaining"
 _FIRST_POINT_IN_TIME = 1e9
-"""Numbers from this one on are points in time in seconds since 1970, because no rate limit takes thirty years to
-reset."""
+"""Numbers from this number on are read as points in time, in seconds since 1970, because no rate limit takes thirty
+years to reset."""
 _EPOCH_MILLISECONDS = 1e12
 _LONGEST_WAIT = 31 * 86400.0
 """The longest wait in seconds. A longer wait means that the unit was misread."""

@@ -59,8 +59,9 @@ _CERTAIN_FILE = LatePattern(
     rf"(?i){_FOLDER}|\.(?:py|so|go|rs|cc?|cpp|js|ts|java|rb|sh|gguf|safetensors|bin|pth?|onnx|ya?ml|json|txt|log|sock"
     r"|pem|key|crt|conf|ini|toml|env)$"
 )
-"""Signs of a file path even if it looks like a path of an API: a hidden part, a known extension, and folders of models
-and libraries. A path of an API may end with a model's version, which looks like an unknown extension."""
+"""Signs that a path is a file path even if it looks like a path of an API: a hidden part, a known extension, and
+folders of models and libraries. A path of an API may end with a model's version, which looks like an unknown
+extension."""
 
 
 def vet(text: str) -> str:

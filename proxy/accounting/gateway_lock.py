@@ -1,8 +1,8 @@
 """The lock that lets one gateway use a SQLite ledger. It is a file beside the ledger, held for the life of the gateway.
 
 The process that owns the gateway holds it: the only one, or the supervisor, whose workers share it. The kernel releases
-the lock at the end of that process, however it ends. The lock file stays and means nothing by itself. Readers need no
-lock.
+the lock at the end of that process, however it ends. The lock file stays, but the file alone does not mean that it is
+locked. Readers need no lock.
 """
 
 import asyncio
@@ -73,7 +73,8 @@ def _absolute(file: Path) -> str:
 
 
 def _locked(file: Path) -> int | None:
-    """Take the lock beside the file to which links resolve. Return `None` if another process holds it."""
+    """Take the lock, whose file is beside the ledger's real file (links are resolved). Return `None` if another process
+    holds it."""
     place = file.resolve()
     place.parent.mkdir(parents=True, exist_ok=True)
     return lock_file(place.with_name(place.name + SUFFIX))

@@ -24,7 +24,7 @@ END_TIMEOUT: Final = 0.5
 """Seconds within which an interrupted reading must end before it is abandoned."""
 
 MAX_ABANDONED: Final = 4
-"""The most abandoned readers that have not ended. No new reading begins above it."""
+"""The most abandoned readers whose threads have not ended. While there are more, no new reading begins."""
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ class SharedLedgerReader:
             if len(self._abandoned) >= MAX_ABANDONED:
                 raise self._no_answer()
             reading = _LedgerReading(self._settings, self._opener, self._reader, work)
-            self._reader = None  # It belongs to the thread until that ends.
+            self._reader = None  # The reader belongs to the thread until the thread ends.
             running = _in_thread(reading.run)
             try:
                 await asyncio.wait((running,), timeout=longest)
@@ -82,7 +82,7 @@ class SharedLedgerReader:
         return LedgerError(f"the ledger at {self._settings.place} does not answer")
 
     def _settle(self, reading: "_LedgerReading[T]", running: asyncio.Future[None]) -> None:
-        """Take the reader back, or leave it to the threads that have not ended."""
+        """Take the reader back, or abandon it to its threads if they have not ended."""
         self.silent = not running.done()
         left = {each for each in (running, reading.interrupting) if each is not None and not each.done()}
         if not left:

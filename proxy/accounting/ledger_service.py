@@ -1,7 +1,7 @@
 """The ledger in a serving process: its journal, and the sums of spending that it reads from the database.
 
-The sums of an end user are read at the user's first request. The user's requests wait for the sums. One reading of the
-database can read the sums of many users.
+The sums of an end user are read when the user is first seen, and the user's requests wait for them. One reading covers
+many users.
 """
 
 import asyncio
@@ -32,12 +32,12 @@ USERS_PER_READ: Final = 500
 """The most end users whose sums one reading reads."""
 
 FAILURE_PAUSE: Final = 5.0
-"""Seconds after a failed reading of users during which no request waits for another reading."""
+"""Seconds after a failed reading in which no request waits for a new reading."""
 
 
 class UserSums:
-    """Reads the sums of end users for the requests that wait for them. `read` reads them; it raises LedgerError and
-    TimeoutError. `clock` is the event loop's clock."""
+    """The reader of end users' sums. `read` reads them and raises LedgerError and TimeoutError. `clock` returns the
+    event loop's time in seconds."""
 
     def __init__(self, read: Callable[[Sequence[str]], Awaitable[None]], clock: Callable[[], float]) -> None:
         self._read = read
@@ -47,7 +47,7 @@ class UserSums:
         self._rests_until = -math.inf
 
     async def learn(self, scope: str, longest: float) -> bool:
-        """Wait until the sums of a user have been read, and return whether they were. Return false if the ledger cannot
+        """Wait until the sums of a user have been read, and return whether they were. Return False if the ledger cannot
         be read within `longest` seconds."""
         if self._clock() < self._rests_until:
             return False
@@ -85,14 +85,14 @@ READ_EVERY: Final = 1.0
 
 TICKS_PER_SECOND: Final = 32
 """The ticks in a second. Settled units are marked by their tick, so the process knows which ticks the ledger includes.
-The rows of the tick during which a reading takes place may or may not be included until the next reading. One mark for
-each row would exceed the number that a counter stores between two readings (`proxy.limits.spending.MAX_MARKS`)."""
+The rows of the tick in which a reading falls may or may not be included until the next reading. With one mark for each
+row, there would be more marks between two readings than a counter stores (`proxy.limits.spending.MAX_MARKS`)."""
 
 CATCH_UP: Final = 3.0
-"""Seconds for which a starting process waits until the ledger includes the rows that ended processes left."""
+"""The most seconds that a starting process waits until the ledger includes the rows that ended processes left."""
 
 USERS_WITHIN: Final = 1.0
-"""The most seconds for which requests wait for the sums of end users. After that they continue without the sums."""
+"""Seconds within which the sums of end users must be read. After that, requests continue without the sums."""
 
 CHECK_EVERY: Final = 0.05
 
@@ -102,7 +102,7 @@ WRITES_WITHIN: Final = 60.0
 MAX_TICKS: Final = 4096
 
 MAKING_SECONDS: Final = 5.0
-"""Seconds for which a database that cannot be read is not reported, because it may be being created."""
+"""Seconds for which a database that cannot be read is not reported, because it may just be being created."""
 
 
 T = TypeVar("T")
@@ -163,8 +163,8 @@ class LedgerService:
         self._spends = quotas or bool(snapshot.budgets) or bool(self._user_periods)
 
     def unread(self) -> bool:
-        """Return whether requests of teams with a budget are refused because the spending has not been read yet. Once
-        it was read, this stays false."""
+        """Return whether requests of teams with a budget are refused because the spending has not been read yet. After
+        the first reading this is always False."""
         return self._settings.refuses_unread and not self._read
 
     def knows_user(self, scope: str) -> bool:
@@ -176,8 +176,8 @@ class LedgerService:
         self._user_totals.forget((scope,))
 
     def settling(self) -> None:
-        """Mark the units that are settled next by the current tick. It is called when the time of the current mark is
-        over; the caller uses the same clock."""
+        """Mark the units that are settled from now on with the current tick. Called when the tick of the last mark has
+        ended by the same clock."""
         notes, tick = self._registry.notes, int(self._clock() * TICKS_PER_SECOND)
         if tick != self._tick:
             self.report_ended()
@@ -212,15 +212,15 @@ class LedgerService:
             self._journal.append(record, record.user, self._tags_json(record.team, tags) if tags else None)
 
     def _tags_json(self, team: str, tags: Mapping[str, str]) -> TagsJson:
-        """Return tags in the form for lines. They are cached for each team, because its requests mostly have the same
-        tags."""
+        """Return tags in the form for journal lines. The result is cached for each team, because most requests of a
+        team have the same tags."""
         cached = self._tags.get(team)
         if cached is None or cached[0] is not tags:
             cached = self._tags[team] = tags, tags_fragment(tags)
         return cached[1]
 
     def start(self) -> None:
-        """Begin to write."""
+        """Begin to write the journal."""
         self._journal.start()
 
     async def catch_up(self) -> None:

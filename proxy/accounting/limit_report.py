@@ -30,8 +30,8 @@ def most_used(views: Iterable[LimitView], team: str | None = None) -> tuple[Limi
 
 
 def merged_views(found: Iterable[Iterable[LimitView]]) -> tuple[LimitView, ...]:
-    """Merge the views of limits that several processes share. Each process knows of the others with a delay, so the
-    highest value is right."""
+    """Merge the views of limits that several processes share. Each process learns the use of the others with a delay,
+    so the highest value is right."""
     largest: dict[tuple[object, ...], LimitView] = {}
     for view in (view for views in found for view in views):
         key = (view.scope, view.kind, view.unit, view.period, view.limit, view.burst, view.at, view.then)

@@ -1,5 +1,5 @@
-"""A file with the division of limits among processes. A process that starts while the coordinator is away uses it, so
-that it takes no more than before. Reading and writing block and are called in a thread."""
+"""A file with the division of limits among processes. A process that starts while the coordinator is unreachable uses
+the file, so that it takes no larger shares than before. Reading and writing block and are called in a thread."""
 
 import asyncio
 import json
@@ -16,12 +16,12 @@ MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 """The largest size of a file that this module writes."""
 
 SAVE_EVERY: Final = 1.0
-"""The least seconds between two checks for a changed division. If a process is killed, its replacement does not know a
-share that it was granted since the last one."""
+"""The least seconds between two checks for a changed division. If a process is killed, its replacement does not know
+the shares that were granted since the last check."""
 
 PAUSE_FACTOR: Final = 100
-"""The pause in multiples of the last duration of a check and a write. With very many limits this costs at most a
-hundredth of a CPU."""
+"""The pause between two checks, as a multiple of the duration of the last check and write. So even very many limits
+cost at most a hundredth of a CPU."""
 
 SHARE_STEPS: Final = 1024
 """Shares with the same number of whole steps of the limit count as equal."""
@@ -82,7 +82,7 @@ class ShareFile:
         steps = {key: (int(share * SHARE_STEPS), processes) for key, (share, processes) in shares.items()}
         if steps != self._written:
             try:
-                self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # No row may have been written yet.
+                self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # The folder may not exist yet.
                 write_shares(self.path, shares)
                 self._written = steps
             except OSError as error:

@@ -32,7 +32,7 @@ from proxy.shared_state.redis_sync import SharedState
 from proxy.teams.team_limiter import TeamLimiter
 
 CHECK_EVERY: Final = 1.0
-"""Seconds between two checks."""
+"""Seconds between two checks for events."""
 
 _THEN: Final = {"warn": "", "reject": "; its requests are refused"}
 
@@ -76,8 +76,8 @@ own, because the parts of all must not exceed a limit when they start again with
 
 REDIS_REPLY_WITHIN: Final = 0.2
 RETRY_EVERY: Final = 5.0
-"""Seconds within which Redis usually replies. After them the number of processes is read from the ledger, and again
-after each failure."""
+"""Seconds within which Redis usually replies. After them the number of processes is read from the ledger. It is read
+again this long after each failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +117,8 @@ class LimitsAndLedger:
 async def limits_and_ledger(
     loaded: Loaded, snapshot: Snapshot, shared: SharedState | None, siblings: Siblings
 ) -> AsyncIterator[LimitsAndLedger]:
-    """Count for the block. A gateway of one process also loads journals into the ledger. Otherwise the supervisor does
-    that."""
+    """Run the limits and the ledger for the block. If the gateway is one process, it also loads the journals into the
+    ledger. Otherwise the supervisor does that."""
     clock, settings = loop_clock(), settings_of(loaded)
     leases = make_leases(shared, siblings, clock)
     shares_file = (
@@ -167,7 +167,8 @@ async def limits_and_ledger(
 
 
 async def _count_writers(ledger: LedgerService, leases: LeaseRegistry) -> None:
-    """Expect as many processes as write to a ledger that gateways share, unless the coordinator replies first."""
+    """Set the expected number of processes to the number that write to a ledger shared by gateways, unless the
+    coordinator replies first."""
     await asyncio.sleep(REDIS_REPLY_WITHIN)
     while leases.guessed:
         if (writers := await ledger.writers()) is not None:

@@ -21,15 +21,15 @@ class EndedSiblings:
     async def notify(self, process: str) -> None:
         """Free the units of a process that has ended."""
         if self.release_ended is not None:
-            with suppress(ConnectionError):  # They lapse by themselves within seconds in that case.
+            with suppress(ConnectionError):  # If the notice fails, the units lapse by themselves within seconds.
                 await self.release_ended(process)
 
 
 @dataclass(frozen=True, slots=True)
 class Siblings:
     """The processes of one gateway. `processes` is how many serve. `source` is their coordinator if there is no Redis.
-    `number` is the number of this one, from 1. `name` is its name among all gateways (empty: it makes one). `ended`
-    receives the processes that have ended."""
+    `number` is the number of this process, from 1. `name` is its name among the processes of all gateways (empty: it
+    chooses one). `ended` receives the processes that have ended."""
 
     processes: int = 1
     source: LeaseSource | None = None

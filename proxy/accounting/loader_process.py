@@ -1,9 +1,8 @@
-"""Runs the process that loads the ledger: starts it, restarts it when it ends unexpectedly, and ends it as the last
-one.
+"""Runs the process that loads the ledger, in its parent: starts it, restarts it when it ends, and ends it last.
 
-Loading takes about 10 us of CPU for each row, and statements of many ms. In a serving process, this work would hold the
-interpreter's lock and delay requests. Without this process requests are still served, and the journals grow up to their
-limit. The log and the state of the ledger report it.
+Loading takes about 10 us of CPU for each row, and statements of many ms. In a serving process, the interpreter's lock
+would delay requests during these statements. Without this process requests are still served, and the journals grow up
+to their limit. The log and the state of the ledger report it.
 """
 
 import asyncio
@@ -22,7 +21,7 @@ from proxy.off_loop.child_process import Child, start_child
 
 FIRST_WAIT: Final = 0.5
 LONGEST_WAIT: Final = 30.0
-"""The first and the longest wait in seconds before the process is started again. Each end within QUICK_END doubles the
+"""The first and the longest wait before the process is started again, in seconds. Each end within QUICK_END doubles the
 wait."""
 
 QUICK_END: Final = 10.0
@@ -31,7 +30,8 @@ REPORT_TIMEOUT: Final = 60.0
 """Seconds without a report after which the process counts as stuck and is killed."""
 
 END_SLACK: Final = 3.0
-"""Seconds within which it must end after the time for loading, or after its last report while the gateway continues."""
+"""Seconds within which the process must end after the time for loading, or, while the gateway continues, after its last
+report."""
 
 MEASURE_EVERY: Final = 1.0
 
@@ -49,7 +49,7 @@ async def loading(
     settings: LedgerSettings | None, state: LedgerState, form: str, starter: Starter = start_program
 ) -> AsyncIterator[None]:
     """Load journals into the database for the block, and all remaining rows at its end. Do nothing without a ledger.
-    `state` follows the process, and its log has the given form."""
+    `state` is updated from the reports of the process, whose log has the given form."""
     if settings is None:
         yield
         return
@@ -80,11 +80,11 @@ class LoaderProcess:
         self._log = logging.getLogger("dragoman")
 
     def end(self) -> None:
-        """Let it load the remaining rows and end. Call it when every journal has been closed."""
+        """Let the process load the remaining rows and end. Call this when every journal has been closed."""
         self._ending.set()
 
     async def run(self) -> None:
-        """Start it, and restart it when it ends. Return when it has ended after `end`."""
+        """Start the process, and restart it when it ends. Return when it has ended after `end` was called."""
         now, wait = asyncio.get_running_loop().time, FIRST_WAIT
         while True:
             began, last = now(), self._ending.is_set()
@@ -99,7 +99,7 @@ class LoaderProcess:
             self._log.warning("%s; the journals in %s remain", why, self._settings.journals)
 
     async def _run_once(self) -> str:
-        """Start it and wait for its end. Return the reason of a failure, or an empty text."""
+        """Start the process and wait for its end. Return the reason of a failure, or an empty text."""
         try:
             child = await self._starter()
         except OSError as error:
@@ -110,8 +110,8 @@ class LoaderProcess:
                 beside.start(self._end_in_time(child))
                 child.writer.write(self._order)
                 await self._follow(child.reader)
-                # When the gateway ends, `_end_in_time` limits this. The process has loaded all rows then, but it has a
-                # low priority, and beside busy processes its interpreter takes seconds to end.
+                # When the gateway ends, `_end_in_time` limits this wait. The process has loaded all rows by then, but
+                # it has a low priority, and beside busy processes its interpreter takes seconds to end.
                 with suppress(TimeoutError):
                     async with asyncio.timeout(None if self._ending.is_set() else END_SLACK):
                         await child.process.wait()
@@ -128,17 +128,17 @@ class LoaderProcess:
     async def _end_in_time(self, child: Child) -> None:
         """When this process ends, notify the loader by closing the link, and kill it if it takes too long."""
         await self._ending.wait()
-        with suppress(OSError):  # It has just ended.
+        with suppress(OSError):  # The process has just ended.
             child.writer.write_eof()
         await asyncio.sleep(STOP_TIMEOUT + END_SLACK)
         child.process.kill()
 
     async def _follow(self, reader: asyncio.StreamReader) -> None:
-        """Apply its reports until it ends or falls silent."""
+        """Apply the reports of the process until it ends or sends no report in time."""
         before = LedgerState(trouble=self._trouble)
         with suppress(
             TimeoutError, ConnectionError, ValueError
-        ):  # ValueError stands for half a report or a foreign one.
+        ):  # ValueError means an incomplete report, or a line that is no report.
             while True:
                 async with asyncio.timeout(REPORT_TIMEOUT):
                     line = await reader.readline()
@@ -159,7 +159,8 @@ class LoaderProcess:
         self._trouble = self.state.trouble = why
 
     async def _wait(self, seconds: float) -> None:
-        """Wait for the next start, or the end. Until then the ledger falls behind and the journals grow."""
+        """Wait until the next start is due, or until `end` is called. Meanwhile the ledger falls behind and the
+        journals grow."""
         now, state = asyncio.get_running_loop().time, self.state
         until = now() + seconds
         while (left := until - now()) > 0 and not self._ending.is_set():

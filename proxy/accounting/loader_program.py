@@ -1,8 +1,8 @@
 """The program of the process that loads the journals into the ledger's database, with its order and its reports.
 
 It receives one order, the settings of the ledger, and then reports its state every second as a line of JSON. When its
-link ends, for any reason of its parent, it loads the remaining rows and ends. No signal except SIGKILL ends it earlier,
-because systemd sends SIGTERM to every process of a service while the serving ones still write their journals.
+parent closes the link, for any reason, it loads the remaining rows and ends. No signal except SIGKILL ends it earlier,
+because systemd sends SIGTERM to every process of a service while the serving processes still write their journals.
 
 It imports little, because it is a program with its own interpreter.
 """
@@ -26,8 +26,8 @@ REPORT_EVERY: Final = 1.0
 """Seconds between two reports."""
 
 NICENESS: Final = 10
-"""The niceness. The scheduler wakes serving processes before this one, and leaves it a tenth of a busy core. In that
-time it loads many more rows than such a core serves requests."""
+"""The niceness of the process. The scheduler wakes serving processes before it, and leaves it a tenth of a busy core.
+In that time it loads many more rows than such a core serves requests."""
 
 
 AUTOGROUP: Final = Path("/proc/self/autogroup")
@@ -55,7 +55,7 @@ def decode_report(line: bytes) -> LedgerState:
 
 
 def main(descriptor: int) -> None:
-    """Load until the other end of a socket pair is closed, and then all remaining rows."""
+    """Load rows until the other end of the socket pair is closed, and then load all remaining rows."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     name_process("dragoman-ledger")

@@ -1,4 +1,4 @@
-"""Reports of usage and the state of the ledger, for operators and teams, over HTTP.
+"""Reports of usage, and the state of the ledger, for operators and teams over HTTP.
 
 A process has one reader, which one thread at a time uses. Each client has one report at a time, so the reports of one
 team delay another team's by at most the time of one report.
@@ -29,13 +29,13 @@ REPORT_TIMEOUT: Final = 10.0
 """The most seconds that a report may take. After them it is interrupted."""
 
 STATE_TIMEOUT: Final = 1.0
-"""The most seconds to wait for the state of the ledger. After them the status is shown without it."""
+"""The most seconds to wait for the state of the ledger. After them the rest of the status is shown without it."""
 
 CLIENT_TIMEOUT: Final = 30.0
-"""The most seconds that a client waits for the reports before its own and for its own."""
+"""The most seconds that a client waits for its report, including the wait for other reports."""
 
 MAX_CLIENTS: Final = 16
-"""The most clients that may wait for reports at a time."""
+"""The most clients that wait for reports at a time."""
 
 NO_LEDGER: Final = usage_refusal(
     404, "This gateway has no ledger: a configuration without teams needs `server.ledger` for one."
@@ -50,9 +50,9 @@ TOO_LONG: Final = usage_refusal(
 
 @dataclass(frozen=True, slots=True)
 class LedgerNow:
-    """The state of the ledger for operators. `place` names the database without a secret. `behind` is the age in
-    seconds of the oldest row that waits to be loaded, `waiting` the number of waiting rows (`None` if unknown), and
-    `dropped` the number of lost rows. `trouble` is the current failure."""
+    """The ledger as operators see it. `place` names the database without a secret. `behind` is the age in seconds of
+    the oldest row that waits to be loaded, `waiting` the number of waiting rows (`None` if unknown), and `dropped` the
+    number of lost rows. `trouble` is the current failure."""
 
     place: str
     behind: float
@@ -61,7 +61,7 @@ class LedgerNow:
     trouble: str | None
 
     def line(self) -> str:
-        """Return the state as one line of text."""
+        """Return the state as a line of text."""
         waiting = "rows waiting: unknown" if self.waiting is None else f"{self.waiting} rows waiting"
         lost = f", {self.dropped} rows lost" if self.dropped else ""
         trouble = f"; {self.trouble}" if self.trouble else ""

@@ -1,8 +1,8 @@
 """The operator's listener: it allows few connections whose client has not yet sent the token.
 
 If a flood opens thousands of connections and sends a wrong token on all of them at once, each request takes 20 to 60 us
-of the event loop from the requests of clients. With the limit, a flood takes 4 ms before other work runs, and has to
-open each further connection anew, of which the listener accepts only a few at a time.
+of the event loop from the requests of clients. With the limit, a flood takes 4 ms before other work runs. It then has
+to open new connections, and the listener accepts only a few of them at a time.
 
 Health probes do not send the token either. Kubernetes opens a connection for each probe and sends the request at once;
 load balancers keep their connection open and send a request every few seconds. From its first health request on, a
@@ -22,7 +22,7 @@ from proxy.listener.health_endpoints import HEALTH_PATHS
 from proxy.listener.http_connection import PublicServer, path_of
 
 ADMIN_BODY: Final = 1024
-"""Bytes of a request body that the admin listener reads and discards; no endpoint takes a body."""
+"""The most bytes of a request body that the admin listener reads and discards. No endpoint takes a body."""
 
 MOST_WITHOUT_TOKEN: Final = 64
 """The most open connections on which the token has not been sent. A new one closes the oldest one."""

@@ -117,7 +117,7 @@ def _failed_request(record: RequestRecord, when: float) -> FailedRequest:
 
 
 def _failed_attempt(attempt: Attempt, finished: float) -> FailedAttempt:
-    # Without a connection there is no message of a vendor.
+    # If there was no connection, the message cannot be the vendor's.
     message = f"{attempt.cause}: {attempt.message}" if attempt.cause else _MESSAGES.get(attempt.outcome, "")
     milliseconds = round(1000 * ((attempt.finished or finished) - attempt.started))
     name = clipped(attempt.full_name, MOST_NAME)

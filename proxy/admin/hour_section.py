@@ -252,7 +252,7 @@ def _stride(each: MinuteFigures) -> int:
 
 
 def _stride_row(window: HourWindow, stride: int, minutes: Sequence[MinuteFigures]) -> Markup:
-    """Return the row of a few minutes, empty if they had no requests."""
+    """Return the row of the STRIDE minutes from `stride` on; empty if they had no requests."""
     whole = sum_of_minutes(stride, minutes)
     if not whole.requests:
         return Markup()

@@ -1,4 +1,4 @@
-"""The style and the script of the operator's page, and the headers that allow a browser to run nothing else.
+"""The style and the script of the operator's page, and the headers that let a browser run only this script.
 
 The policy names the style and the script by their hashes (Content Security Policy Level 3, "Hash usage for source
 lists", November 2026), so that injected markup could neither run a script nor load anything.

@@ -94,8 +94,8 @@ class Column(NamedTuple):
 
 
 def table(caption: str, columns: Sequence[Column], rows: Iterable[Markup]) -> Markup:
-    """Return a table. The roles repeat the meaning of the elements, because a browser ignores it if a style lays out
-    the rows as blocks, as on a narrow screen."""
+    """Return a table. The roles repeat the meaning of the elements, because a browser ignores the meaning if a style
+    lays out the rows as blocks, as on a narrow screen."""
     heads = joined(
         element("th", column.heading, scope="col", role="columnheader", class_=column.look or False)
         for column in columns

@@ -105,9 +105,9 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True)
 class StatusPage:
-    """The content of a page. `state` is the state of the gateway. Of all `deployments`, `found` match the query, and of
-    these `rows` are shown, the worst first. `limits_more` counts the limits beyond the rows; `models_found` and
-    `routes_found` count all models and routes, of which the rows are a part."""
+    """The content of a page. `state` is the state of the gateway. `deployments` counts all deployments, `found` counts
+    the ones that match the query, and `rows` are the shown ones, the worst first. `limits_more` counts the limits
+    beyond the rows; `models_found` and `routes_found` count all models and routes, of which the rows are a part."""
 
     view: GatewayView
     query: PageQuery

@@ -59,8 +59,8 @@ MOST_OPEN: Final = 20
 
 
 def headline(page: StatusPage) -> Markup:
-    """Return the sentence that says whether the gateway is well: green if a restart would work and no name fails. Its
-    text changes only if the state changes, because screen readers read it at each change."""
+    """Return the sentence that says whether the gateway is well: green if a restart would work and no name fails. The
+    text changes only with the state, because screen readers read each change aloud."""
     begin, colour = _HEADLINES[page.state.level]
     what = "; ".join(page.state.reasons) or f"{counted(page.deployments, 'deployment')} up"
     return element("p", f"{begin} {what}.", class_=f"headline {colour}", role="status")

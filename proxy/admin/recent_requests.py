@@ -1,7 +1,7 @@
 """Counts and quantiles of the requests of the last minutes, for all requests and for each deployment.
 
-A deployment that was called recently takes `MINUTES` arrays of `_WIDTH` numbers, 3 KB, whatever it is sent. A finished
-request costs 1 us for each attempt. The counts of a past minute no longer change.
+A deployment that was called recently takes `MINUTES` arrays of `_WIDTH` numbers, 3 KB, however many requests it gets. A
+finished request costs 1 us for each attempt. The counts of a past minute no longer change.
 """
 
 from array import array
@@ -17,10 +17,10 @@ from proxy.request_outcomes import FAULTLESS
 from proxy.request_record import OTHER, Outcome, RequestRecord
 
 MINUTES: Final = 5
-"""Minutes that are stored, the current one included."""
+"""The number of minutes that are stored, the current one included."""
 
 MOST: Final = 4096
-"""Deployments that have their own counts; a configuration may have more."""
+"""The most deployments that have their own counts. A configuration may have more deployments."""
 
 BOUNDS: Final = tuple(round(0.01 * 1.4**step, 6) for step in range(33))
 """Upper bounds of the classes of times, in seconds: 10 ms to 8 minutes, each 40 % longer than the one before."""

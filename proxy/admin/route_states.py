@@ -45,8 +45,8 @@ SKIPPED: Final = frozenset({Health.COOLING, Health.OPEN, Health.OUT_OF_SERVICE})
 """States in which a deployment is not called."""
 
 FEWEST_CALLS: Final = 5
-"""Calls in the last minutes below which a deployment is never FAILING. It is FAILING if more than half of its calls
-fail."""
+"""The fewest calls in the last minutes with which a deployment can be FAILING. It is FAILING if more than half of its
+calls fail."""
 
 
 def health_of(status: ProcessStatus, target: Target) -> Health:
@@ -187,7 +187,7 @@ def _target(
 
 
 _REASONS: Final = 3
-"""Deployments of a target whose reasons are shown."""
+"""The most deployments of a target whose reasons are shown."""
 
 
 def _reasons(status: ProcessStatus, states: Mapping[str, Health]) -> Iterator[str]:

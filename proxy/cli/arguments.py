@@ -169,9 +169,9 @@ def argument_parser() -> CommandParser:
         prog="dragoman",
         description="One endpoint, one request language and one completion shape for any model vendor.",
         epilog="`dragoman COMMAND --help` shows examples. Exit status: 0 done, 1 negative result (with the reason), "
-        "2 wrong usage, 3 done with parts left out.",
+        "2 wrong usage, 3 done with parts left out; `dragoman import` also has 4.",
     )
-    parser.add_argument("--version", action=_Version, help="print the version and end")
+    parser.add_argument("--version", action=_Version, help="print the version and exit")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for add in _ADDERS:
         add(commands)
@@ -210,7 +210,7 @@ def _table_option(parser: CommandParser) -> None:
 
 def _table_arguments(parser: CommandParser) -> None:
     _table_option(parser)
-    parser.add_argument("table", nargs="?", type=Path, metavar="FILE", help="the same without -c")
+    parser.add_argument("table", nargs="?", type=Path, metavar="FILE", help="the config file, as with -c")
 
 
 def _add_demo(commands: Commands) -> None:
@@ -284,7 +284,7 @@ def _add_key(commands: Commands) -> None:
     inner = parser.add_subparsers(metavar="COMMAND", required=True)
     examples = ["key new", "key new --team search --name ci --expires 90d --models fast,openai/gpt-4o"]
     each = _command(inner, "new", _key_new, "print a new key, once, and its entry for the config file", examples)
-    each.add_argument("--team", help="the key's team, which the explanation of the entry names")
+    each.add_argument("--team", help="the key's team, which the line above the key names")
     each.add_argument("--name", help="the key's name in the log, the metrics and the ledger")
     each.add_argument("--expires", metavar="90d|DATE", help="its expiry: a duration from now, a date or a time")
     each.add_argument("--models", metavar="A,B", help="the names that the key may use")
@@ -395,4 +395,4 @@ _ADDERS: Sequence[Callable[[Commands], None]] = (
     _add_completion,
     _add_version,
 )
-"""The functions that add the commands, in the order of the help output."""
+"""The commands in the order of the help output."""

@@ -1,6 +1,6 @@
 """An argparse parser that suggests the nearest known word for a mistyped one, and that can describe its commands.
 
-Sources: `argparse` of Python 3.11 to 3.14, whose message for a wrong choice begins with the choice in quotation marks.
+Source: `argparse` of Python 3.11 to 3.14. Its message for a wrong choice begins with the choice in quotation marks.
 """
 
 import argparse

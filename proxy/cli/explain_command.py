@@ -172,7 +172,8 @@ def _trial_lines(number: int, trial: Trial, chosen: Calls | Refusal | None) -> I
     if isinstance(outcome, Refusal):
         yield f"{name} cannot: {outcome.code} {outcome.param}: {outcome.message}"
         return
-    yield f"{name} {'gets' if outcome is chosen else 'would get, if those before it fail or cannot honour the request'}"
+    later = "would get, if the deployments before it fail or cannot honour the request"
+    yield f"{name} {'gets' if outcome is chosen else later}"
     if trial.behind:
         yield f"It comes after targets that honour {', '.join(trial.behind)}, which it would drop."
     if not outcome.calls:
@@ -256,7 +257,8 @@ def cache_of(explanation: Explanation) -> CacheRules | None:
 
 
 def cached_clause(explanation: Explanation) -> str:
-    """Return whether the response cache of the name is used for the request, as a clause; empty if it has no cache."""
+    """Return a clause that says whether the response cache of the name is used for the request; empty if the name has
+    no cache."""
     calls = explanation.chosen
     if cache_of(explanation) is None or not isinstance(calls, CallPlan):
         return ""

@@ -28,7 +28,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9._/-]*")
 
 @dataclass(frozen=True, slots=True)
 class KeyOptions:
-    """The settings of a new key besides its digest, as on the command line."""
+    """The settings of a new key besides its digest, as texts of the command line."""
 
     team: str | None = None
     name: str | None = None

@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         status = _run(arguments)
         _flush()
-    # A task group may wrap each of them.
+    # A task group may have wrapped each of these exceptions in a group.
     except* BrokenPipeError:
         _discard_output()
         status = CLOSED_PIPE

@@ -18,7 +18,8 @@ INCOMPLETE = 3
 
 
 UNEQUIPPED = 4
-"""Exit status: the command ran and its result is valid, but this machine lacks a dependency of it, such as an extra."""
+"""Exit status: the command ran and its result is valid, but this machine lacks something that the result needs, such as
+an extra."""
 
 
 class CommandError(Exception):

@@ -1,9 +1,10 @@
 """Stored responses as entries of an owner's memory, and back. Pure.
 
 Keys: `r:` and a response's id; `i:` and an item's id, whose data is the id of the latest response that holds the item.
-The lines of a response's data are its ancestors, which are needed before anything else is read; the number of its
-conversation, if there is one, with its input and output, which continue the conversation; and the object that the
-client got, without its output. Others may write to a shared memory: data that no gateway wrote counts as absent.
+A response's data has three lines. The first line has the ids of its ancestors, which are needed before anything else is
+read. The second line has the number of its conversation, if there is one, and its input and output, with which the
+conversation continues. The third line has the object that the client got, without its output. Other programs may write
+to a shared memory: data that no gateway wrote counts as absent.
 """
 
 import re
@@ -46,13 +47,13 @@ class StoredData:
 
     @property
     def session(self) -> int | None:
-        """The number of the chain's conversation, which its last response records; `None` if there is no number."""
+        """The number of the chain's conversation, as stored in its last response; `None` if it has no number."""
         last = next(reversed(self.chain), None)
         return None if last is None else session_in(self.chain[last])
 
     @property
     def size(self) -> int:
-        """The number of bytes of all these responses."""
+        """The bytes of the stored responses."""
         return sum(map(len, self.chain.values())) + sum(map(len, self.held.values()))
 
     @property
@@ -61,7 +62,8 @@ class StoredData:
         return self.size > INLINE_PARSE_BYTES or any(map(is_heavy, (*self.chain.values(), *self.held.values())))
 
     def completed(self, context: RequestContext) -> RequestContext:
-        """Return a context with the responses and items. Raises GatewayError if one of the chain makes no sense."""
+        """Return a context with the responses and items. Raises GatewayError if a response of the chain cannot be
+        read."""
         return replace(context, chain=read_chain(self), items=read_items(self), recalled=True)
 
 
@@ -79,8 +81,8 @@ def item_key(item_id: str) -> str:
 
 
 def entries_of(stored: StoredResponse, session: int | None = None) -> dict[str, bytes]:
-    """Return the entries of a response of a conversation; no entries if it is too long, is no valid JSON, or has an id
-    of a vendor's that no client could send."""
+    """Return the entries of a response of a conversation; no entries if it is too long, is not valid JSON, or has a
+    vendor's id that no client could send."""
     if not _is_id(stored.id):
         return {}
     items: dict[str, object] = {} if session is None else {"session": f"{session:016x}"}
@@ -118,8 +120,8 @@ def session_in(data: bytes) -> int | None:
 
 
 def read_turn(response_id: str, data: bytes) -> StoredResponse | None:
-    """Return the part of a stored response that continues a conversation. Its object has only the id and the output.
-    `None` if the data is no response."""
+    """Return the part of a stored response with which a conversation continues; its object has only the id and the
+    output. Return `None` if the data is no response."""
     ancestors = ancestors_in(data)
     return None if ancestors is None else _turn(response_id, ancestors, data)
 
@@ -149,7 +151,7 @@ def answer_in(response_id: str, data: bytes) -> bytes | None:
 
 
 def read_chain(stored: StoredData) -> tuple[StoredResponse, ...]:
-    """Return the responses of a chain. Raises GatewayError if one of them makes no sense."""
+    """Return the responses of a chain. Raises GatewayError if one of them cannot be read."""
     found: list[StoredResponse] = []
     names = tuple(stored.chain)
     for response_id, data in stored.chain.items():

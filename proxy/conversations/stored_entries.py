@@ -1,5 +1,5 @@
 """Entries that outlive their requests, such as reasoning and stored responses: bounded in bytes and time, with a fair
-share for each owner. They outlive the configuration too.
+share for each owner. They outlive reloads of the configuration too.
 
 Pure: time is an argument, in seconds.
 """
@@ -14,7 +14,7 @@ OVERHEAD: Final = 512
 """Bytes that an entry takes besides its data."""
 
 Name = tuple[str, str]
-"""An owner, which is a team or, if there are no teams, a client's address, and the key of an entry."""
+"""The owner and the key of an entry. The owner is a team or, if there are no teams, a client's address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class StoredEntry:
 
     @property
     def size(self) -> int:
-        """The bytes that it counts."""
+        """The bytes for which the entry counts."""
         return OVERHEAD + len(self.data)
 
 
@@ -40,18 +40,19 @@ class OwnedKeys:
 
 class StoredEntries:
     """The entries of all owners: at most `most` bytes, each for `seconds` after it was put or last used. If there are
-    too many, the owner with the most bytes loses its oldest: no owner loses any while it has less than an equal share.
-    `evicted` counts them."""
+    too many bytes, the owner with the most bytes loses its oldest entry. So no owner loses an entry while it has less
+    than an equal share. `evicted` counts the lost entries."""
 
     __slots__ = ("_entries", "_largest", "_owners", "_seconds", "evicted", "most", "size")
 
     def __init__(self, most: int, seconds: float) -> None:
         self.most = most
         self._seconds = seconds
-        # In the order of their ends. A plain dict finds its first entry behind all that were deleted before it.
+        # In the order in which they expire. This is no plain dict, because a dict finds its first entry only after
+        # passing all deleted ones.
         self._entries: OrderedDict[Name, StoredEntry] = OrderedDict()
         self._owners: dict[str, OwnedKeys] = {}
-        self._largest: list[tuple[int, str]] = []  # a heap of owners by size, which also has sizes that were
+        self._largest: list[tuple[int, str]] = []  # a heap of owners by size, with outdated sizes too
         self.size = 0
         self.evicted = 0
 
@@ -63,11 +64,11 @@ class StoredEntries:
         return owner in self._owners
 
     def has_room_for(self, entries: Mapping[str, bytes]) -> bool:
-        """Return whether these entries can be stored at the same time, if need be instead of all others."""
+        """Return whether these entries can be stored at the same time, if necessary by evicting all others."""
         return sum([OVERHEAD + len(data) for data in entries.values()]) <= self.most
 
     def put(self, owner: str, key: str, data: bytes, now: float) -> None:
-        """Store an entry, instead of one with the same key."""
+        """Store an entry. It replaces an entry with the same key."""
         self.forget_ended(now)
         self.drop(owner, key)
         entry = StoredEntry(data, now + self._seconds)
@@ -121,7 +122,7 @@ class StoredEntries:
             del self._owners[owner]
 
     def _note(self, owner: str, owned: OwnedKeys) -> None:
-        """Put an owner's size into the heap, which is made anew if most of it is outdated."""
+        """Push an owner's size onto the heap, which is rebuilt if most of it is outdated."""
         heappush(self._largest, (-owned.size, owner))
         if len(self._largest) > 64 + 4 * len(self._owners):
             self._largest = [(-each.size, name) for name, each in self._owners.items()]

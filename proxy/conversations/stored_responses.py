@@ -35,7 +35,7 @@ from proxy.surfaces.surface import ReferredIds, Renderer, StoredResponse, Storin
 
 RESPONSE_BYTES: Final = 64 * 1024 * 1024
 RESPONSE_SECONDS: Final = 86400.0
-"""Bytes that all responses may take in one process, and seconds for which each is stored after it was made or last
+"""The most bytes of all responses in one process, and the seconds for which each is stored after it was made or last
 used, unless the configuration has other values."""
 
 MOST_CONTINUED: Final = 2 * MOST_BYTES
@@ -45,15 +45,16 @@ MOST_CONTINUED: Final = 2 * MOST_BYTES
 @dataclass(slots=True, eq=False)
 class StoredResponses:
     """The stored responses of this process, and of others if it shares them. While it is `off` no response is stored.
-    `warn` is called at the first response that another process which gets its client's next request cannot know."""
+    `warn` is called at the first response that is not shared, although the client's next request may reach another
+    process."""
 
     entries: OwnerMemory
     off: bool = False
     warn: Callable[[], None] | None = None
 
     async def recall(self, owner: str, referred: ReferredIds) -> StoredData:
-        """Return the responses that a request continues. Raises GatewayError if the response that it names, or one
-        before that, is not there."""
+        """Return the responses that a request continues. Raises GatewayError if the response that the request names, or
+        an earlier one of its chain, is not stored."""
         if self.off:
             if referred.previous is not None:
                 raise responses_not_stored()
@@ -66,18 +67,19 @@ class StoredResponses:
         return found
 
     async def get(self, owner: str, response_id: str) -> bytes:
-        """Return the data of a stored response. Raises GatewayError if it is not there."""
+        """Return the data of a stored response. Raises GatewayError if it is not stored."""
         data = (await self._find(owner, [response_id])).get(response_id)
         if data is None:
             raise response_not_found(response_id)
         return data
 
     async def keep(self, owner: str, stored: StoredResponse) -> bool:
-        """Store a response, and return whether it is. Waits briefly until other processes know it."""
+        """Store a response, and return whether it is stored. Waits briefly until other processes can find it."""
         return await self.keep_entries(owner, {} if self.off else entries_of(stored))
 
     async def keep_entries(self, owner: str, entries: Mapping[str, bytes]) -> bool:
-        """Store a response as its entries, and return whether it is. Waits briefly until other processes know it."""
+        """Store a response as its entries, and return whether it is stored. Waits briefly until other processes can
+        find it."""
         if not entries or not self.entries.kept.has_room_for(entries):
             return False
         if self.warn is not None:
@@ -87,7 +89,7 @@ class StoredResponses:
         return True
 
     async def delete(self, owner: str, response_id: str) -> None:
-        """Forget a response. Raises GatewayError if it is not there, or if others may still have it."""
+        """Forget a response. Raises GatewayError if it is not stored, or if other processes may still have it."""
         if response_id not in await self._find(owner, [response_id]):
             raise response_not_found(response_id)
         if not await self.entries.delete(owner, response_key(response_id)):
@@ -110,7 +112,7 @@ class StoredResponses:
         return {**{name: found[name] for name in ancestors}, previous: last}
 
     async def _holders(self, owner: str, items: Collection[str]) -> tuple[dict[str, str], dict[str, bytes]]:
-        """Return which responses hold the items, and these responses."""
+        """Return the id of the response that holds each item, and the data of these responses by id."""
         leads = await self.entries.find_undeleted(owner, [item_key(name) for name in items])
         if not leads.certain:
             raise stored_responses_unreachable()
@@ -122,8 +124,8 @@ class StoredResponses:
         return holders, await self._find(owner, dict.fromkeys(holders.values()))
 
     async def _find(self, owner: str, response_ids: Collection[str]) -> dict[str, bytes]:
-        """Return the responses that are there, by id. Raises GatewayError if others may have one, and cannot be
-        reached."""
+        """Return the responses that are stored, by id. Raises GatewayError if other processes may have one of them and
+        cannot be reached."""
         if self.off:
             return {}
         found = await self.entries.find_undeleted(owner, [response_key(name) for name in response_ids])
@@ -134,12 +136,12 @@ class StoredResponses:
 
 
 SHORT: Final = 64 * 1024
-"""Bytes of a response that is written for the store on the event loop."""
+"""The most bytes of a response that is serialized for the store on the event loop."""
 
 
 class StoringHook(RequestHook):
     """The part of stored responses in the requests of an API that refers to them. Long responses, and responses to
-    heavy requests, whose input is stored beside them, are written in `threads`."""
+    heavy requests, whose input is stored too, are serialized in `threads`."""
 
     __slots__ = ("_responses", "_threads")
 
@@ -148,7 +150,7 @@ class StoringHook(RequestHook):
         self._threads = threads
 
     def begun(self, http: web.BaseRequest, record: RequestRecord) -> None:
-        """Mark the request, whose response is not cached."""
+        """Mark the request as private, so that its response is not cached."""
         record.private = True
 
     def context(self) -> ContextSource:
@@ -165,9 +167,9 @@ class StoringHook(RequestHook):
         return await self._responses.recall(owner_of(record), referred)
 
     def written(self, record: RequestRecord, renderer: Renderer, body: bytes, *, heavy: bool) -> Awaitable[bytes]:
-        """Store a rendered response. Return its bytes, or if the client wants it stored and it is not, bytes that say
-        so; then its record names `store`."""
-        # Each renderer of a StoringSurface is one; asking for the protocol would take 10 us.
+        """Store a rendered response. Return its bytes. If the client wants it stored and that failed, return bytes that
+        report this, and add `store` to the dropped fields of the record."""
+        # Each renderer of a StoringSurface is a StoringRenderer; checking the protocol would take 10 us.
         return self._stored(record, cast(StoringRenderer, renderer), body, heavy or len(body) > SHORT)
 
     async def _stored(self, record: RequestRecord, renderer: StoringRenderer, body: bytes, long: bool) -> bytes:

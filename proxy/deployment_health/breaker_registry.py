@@ -15,12 +15,12 @@ from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.shared_state.shared_cooldowns import Cooldown, SharedCooldowns
 
 Identity = tuple[str, str, str]
-"""A deployment's label, its address, and the model if clients name it. The state of a deployment outlives a reload of
+"""A deployment's label, its address, and the model if clients choose it. The state of a deployment outlives a reload of
 the configuration."""
 
 MOST = 4096
-"""The most deployments whose state is stored. It is limited because clients choose the names under an entry for any
-model."""
+"""The most deployments whose state is stored. The number is limited because clients choose the model names if an entry
+of the configuration is for any model."""
 
 
 class Counted(Protocol):
@@ -116,7 +116,7 @@ class Breakers:
     def states(self, now: float) -> Iterator[tuple[str, State]]:
         """Yield the label and the state of each known deployment; for an entry for any model, the worst state."""
         worst: dict[str, State] = {}
-        # A copy, because metrics are rendered in another thread.
+        # This iterates over a copy, because metrics are rendered in another thread.
         for (label, _, _), breaker in list(self._known.items()):
             worst[label] = max(worst.get(label, State.CLOSED), breaker.state(now))
         return iter(worst.items())
@@ -144,8 +144,8 @@ class Breakers:
         The order is unchanged, except that hanging deployments come last, and deployments that closed lately come after
         the healthy ones for all but their share of requests. For a conversation the share is decided by `session`, its
         number of 64 bits, so that the conversation returns to a deployment once and does not alternate. If no
-        deployment admits a request, one request in `panic_every` seconds is sent all the same, to find out whether one
-        has recovered.
+        deployment admits a request, one request in `panic_every` seconds is sent nevertheless, to find out whether a
+        deployment has recovered.
         """
         known = self._known
         for target in targets:
@@ -177,7 +177,8 @@ class Breakers:
         known = [(target, self.of(target)) for target in targets]
         # A cooldown that the vendor asked for is never cut short.
         probable = [(target, breaker) for target, breaker in known if not breaker.cooling_down(now)]
-        # By deployment, so that many names for the same deployments do not call them more often than one name does.
+        # This is counted by deployment, so that many names for the same deployments do not call them more often than
+        # one name does.
         last = max((self._panicked.get(target.label, NEVER) for target in targets), default=NEVER)
         if probable and now - last >= self._rules.panic_every:
             target, _ = min(probable, key=lambda pair: (pair[1].probed, pair[1].wait(now)))

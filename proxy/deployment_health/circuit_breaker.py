@@ -1,6 +1,6 @@
 """The circuit breaker of one deployment, and the effect of each attempt on it.
 
-Pure: `now` is the event loop's time in seconds. Only cooldowns that the vendor reported are sent to other processes.
+Pure: `now` is the time of the event loop's clock in seconds. Only facts that the vendor itself reported are published.
 """
 
 from collections.abc import Callable
@@ -15,14 +15,14 @@ from proxy.deployment_health.recent_failures import Outcomes, Ruling, Witnesses
 NEVER = float("-inf")
 
 TEAM_FAILURES = 2
-"""Failures after which a deployment is unhealthy for a team. One may be due to the request or to chance."""
+"""Failures after which a deployment is unhealthy for a team. A single failure may be due to the request, or chance."""
 
 Publish = Callable[[str, FailureKind, float], None]
 """Publishes a vendor's cooldown to other processes: the deployment's shared name, the kind of failure, the seconds."""
 
 
 class State(IntEnum):
-    """The values of the gauge `deployment_state`. OPEN admits no request. HALF_OPEN admits one request of each team."""
+    """The values of the gauge `deployment_state`. OPEN admits no request, HALF_OPEN one probe of each team."""
 
     CLOSED = 0
     HALF_OPEN = 1
@@ -30,7 +30,7 @@ class State(IntEnum):
 
 
 class AnswerKind(IntEnum):
-    """The kind of response that an attempt waits for. Each kind has its own usual time to the first byte."""
+    """The kind of response that an attempt waits for. The usual time to the first byte differs by kind."""
 
     STREAM = 0
     WHOLE = 1
@@ -91,7 +91,7 @@ class Breaker:
 
     @property
     def probed(self) -> bool:
-        """Whether a probe waits for its first byte."""
+        """Whether a probe is waiting for its first byte."""
         return bool(self._probing)
 
     def state(self, now: float) -> State:
@@ -143,7 +143,7 @@ class Breaker:
         return now < self._cooldown_until
 
     def share(self, now: float) -> float:
-        """Return the share of its usual requests that a deployment gets: below 1 for a while after closing."""
+        """Return the share of its usual requests that the deployment should get: below 1 just after a recovery."""
         rules = self._rules
         back = now - self._returned
         return 1.0 if back >= rules.slow_start else max(rules.slow_start_from, back / rules.slow_start)
@@ -156,7 +156,7 @@ class Breaker:
         return self._hangs(streams, now) or self._hangs(wholes, now)
 
     def untroubled(self, now: float) -> bool:
-        """Return whether the deployment admits every team, does not hang and gets all its requests: nearly always."""
+        """Return whether the deployment takes every team, does not hang, and should get its full share, as is usual."""
         rules = self._rules
         if self._tripped or now - self._returned < rules.slow_start:
             return False
@@ -207,7 +207,7 @@ class Breaker:
         if len(awaited) <= max(rules.hanging_least, rules.hanging_times * awaited.expected(now)):
             return False
         if awaited.usual is None and self._first_byte_at > oldest:
-            # Requests of the other kind get first bytes, so requests of this kind may just take long.
+            # Requests for the other kind of response get first bytes, so this kind may just take long.
             return False
         return now - oldest > rules.hanging_slowness * awaited.tail
 
@@ -260,7 +260,7 @@ class Breaker:
         return seconds * (1 + rules.jitter * (2 * self._draw() - 1))
 
     def _count_failure(self, now: float, probe: bool) -> bool:
-        """Count a failure, and return whether it opens the breaker. A probe's does, unless it was closed for long."""
+        """Count a failure, and return whether it opens the breaker. A probe's does, unless it closed long ago."""
         rules = self._rules
         if probe and (self._tripped or now - self._returned < rules.forgive):
             return True
@@ -313,8 +313,8 @@ class TrackedAttempt:
             breaker._witnesses.succeeded(self._team, now)
 
     def failed(self, now: float, failure: Failure) -> bool:
-        """Note a failure, and return whether it opened the breaker. One that is not the deployment's fault only ends a
-        probe."""
+        """Note a failure, and return whether it opened the breaker. A failure that is not the deployment's fault only
+        ends a probe."""
         if not self._running:
             return False
         breaker, rules, waited = self._breaker, self._breaker._rules, self._close()
@@ -350,7 +350,7 @@ class TrackedAttempt:
             self._free_probe(self._close())
 
     def superseded(self, now: float) -> None:
-        """Note that another attempt of the request got its response first and ended this one. It is no failure."""
+        """Note that another attempt of the same request responded first and so ended this one, which is no failure."""
         if not self._running:
             return
         waited, self._waits = self._waits, False

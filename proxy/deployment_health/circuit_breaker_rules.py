@@ -16,12 +16,13 @@ class HealthRules:
 
     The breaker opens after `failures` failures in a row, or if `window_share` of at least `window_least` attempts
     within `window` failed. The first cooldown is `cooldown`, each further one is twice as long, up to
-    `longest_cooldown`, and each varies by ± `jitter` of it. Once the breaker was closed for `forgive`, the next
-    cooldown is a first one again. `auth` is the cooldown after a refused credential or model. If a vendor requests a
-    wait, the cooldown is that wait, but at least `requested_least` and at most `requested_most`. If it refuses without
-    a wait, it is the first cooldown. `quota` is the cooldown after a spent quota. After the cooldown the breaker is
-    half-open: each team may have one request there, and all teams together `probes_most`. After one was answered, the
-    deployment's share of requests rises from `slow_start_from` to 1 over `slow_start`.
+    `longest_cooldown`, and each varies by ± `jitter` of it. Once the breaker has been closed for `forgive`, the next
+    cooldown has the first length again. `auth` is the cooldown after a refused credential or model. If a vendor
+    requests a wait, the cooldown is that wait, but at least `requested_least` and at most `requested_most`. If it
+    refuses a request without a wait, the cooldown has the first length. `quota` is the cooldown after a spent quota.
+    After the cooldown the breaker is half-open: each team may have one request there, and all teams together
+    `probes_most`. After a vendor's first byte for one of them, the deployment's share of requests rises from
+    `slow_start_from` to 1 over `slow_start`.
 
     A deployment hangs while more than `hanging_least` attempts, and more than `hanging_times` the usual number, wait
     for a first byte, and the oldest has waited longer than `hanging_age` and longer than `hanging_slowness` times the

@@ -55,8 +55,8 @@ def shows_overload(failure: Failure, opened: bool) -> bool:
 
 
 class Limit:
-    """The number of concurrent requests that a deployment gets. `bound` is the operator's limit; a lower one is learned
-    from refusals. Pure: `now` and `began` are seconds of any monotonic clock.
+    """The number of concurrent requests that a deployment gets. `bound` is the operator's limit; a lower limit is
+    learned from refusals. Pure: `now` and `began` are seconds of any monotonic clock.
 
     `only_team` is the one team to which a learned limit applies, because no other team had the refusals or timeouts
     that caused it.
@@ -102,7 +102,7 @@ class Limit:
         """
         rules = self._rules
         if began < self._lowered_at or now - self._lowered_at < rules.shrink_every:
-            return  # refusals that come together are one sign
+            return  # refusals of requests from the same period are one sign of overload
         if in_flight <= rules.least or (why is FailureKind.TIMEOUT and self._succeeded_at <= began):
             return
         self.lapse(now)

@@ -84,7 +84,7 @@ class DeploymentQueue:
         """Take a slot if one is free and no request waits for it. Return whether a slot was taken."""
         if self.in_flight >= self.limit.current or self._queue.length:
             return False
-        self.in_flight += 1  # as `_enter`, without its call
+        self.in_flight += 1  # the same as `_enter`, without the call
         self._held[team] = self._held.get(team, 0) + 1
         return True
 
@@ -108,14 +108,14 @@ class DeploymentQueue:
 
     def _below_share(self, team: str) -> bool:
         """Return whether a team may have one of the slots beyond a learned limit. There is one such slot for every four
-        within the limit, because the teams that hold all the others hold them until their responses end."""
+        within the limit, because the teams that hold all other slots hold them until their responses end."""
         teams = len(self._held) + (team not in self._held)
         limit = self.limit
         most = min(limit.current * 5 // 4, limit.bound)
         return teams > 1 and self._held.get(team, 0) < limit.current // teams and self.in_flight < most
 
     def release(self, team: str) -> None:
-        """Return the slot."""
+        """Give a slot back."""
         self.in_flight -= 1
         left = self._held[team] - 1
         if left:

@@ -40,7 +40,7 @@ class Deployments:
         """Yield the label and the limit of each deployment that has one; for an entry for any model, the lowest
         limit."""
         tightest: dict[str, Limited] = {}
-        # A copy, because metrics are rendered in another thread.
+        # This iterates over a copy, because metrics are rendered in another thread.
         for (label, _, _), queue in list(self._queues.items()):
             found = queue.limited(now)
             if found is not None and (label not in tightest or found.limit < tightest[label].limit):

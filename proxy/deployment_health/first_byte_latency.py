@@ -1,7 +1,7 @@
-"""The attempts that wait for the first byte of one kind of response, and how long that wait usually takes.
+"""Tracks the attempts that wait for the first byte of one kind of response, and how long that wait usually takes.
 
-The two kinds are separate: a stream's first byte comes with the first token, a non-streaming response's when all of it
-has been generated.
+The two kinds are separate: the first byte of a stream arrives with the first token; the first byte of a non-streaming
+response arrives when all of it has been generated.
 """
 
 from dataclasses import dataclass, field
@@ -23,16 +23,16 @@ SETTLED = 50
 _SETTLED_STEP: Final[float] = TAIL_STEPS[0] * TAIL_STEP_DECAY ** (SETTLED - 1.5)
 
 LEAST_TAIL = 0.001
-"""Seconds. The tail changes by shares of itself, so it must never be zero."""
+"""The least value of the tail in seconds. The tail changes by shares of itself, so it must never be zero."""
 
 
 @dataclass(slots=True, eq=False)
 class Awaited:
-    """The attempts at one deployment that wait for one kind of response.
+    """The attempts at one deployment that are waiting for one kind of response.
 
-    `usual` is the decayed mean of the seconds to the first byte, `None` before the first one. `tail` is a decayed
-    estimate of their 95th percentile, 0 before the first one. Arrivals are counted over the last one to two times
-    `span` seconds.
+    `usual` is the decayed mean of the seconds to the first byte, `None` before the first measured wait. `tail` is a
+    decayed estimate of their 95th percentile, 0 before the first measured wait. Arrivals are counted over the last one
+    to two times `span` seconds.
     """
 
     _span: float
@@ -77,8 +77,8 @@ class Awaited:
             self.tail *= 1 - step * (1 - TAIL_SHARE)
 
     def cut_off(self, key: object, now: float) -> None:
-        """Note that an attempt was ended while it waited. A wait above the tail counts, because otherwise the longest
-        waits, which are the ones cut off, would be missing. A wait below the tail is ignored."""
+        """Note that an attempt was ended while it waited. A wait above the tail is counted, because the longest waits
+        are the ones that are cut off, and would otherwise be missing. A wait below the tail is ignored."""
         if self.usual is not None and now - self._open[key] > self.tail:
             self.answered(key, now)
         else:
@@ -89,12 +89,12 @@ class Awaited:
         del self._open[key]
 
     def oldest(self) -> float | None:
-        """Return when the attempt that has waited longest began; `None` if none waits."""
+        """Return the time at which the longest waiting attempt began; `None` if no attempt is waiting."""
         return next(iter(self._open.values()), None)
 
     def expected(self, now: float) -> float:
-        """Return how many attempts would be waiting if all waits were usual: arrivals a second times the usual wait
-        (Little's law); 0 if no wait is known."""
+        """Return the number of attempts that would be waiting if all waits were usual: arrivals per second times the
+        usual wait (Little's law); 0 if no wait is known."""
         if self.usual is None:
             return 0.0
         if now >= self._ends:

@@ -28,7 +28,7 @@ def summary(failure: Failure) -> str:
 
 
 class LastFailures:
-    """The last failures by label of the configuration, to which clients cannot add. `clock` returns unix seconds."""
+    """The last failures by label of the configuration. Clients cannot add labels. `clock` returns unix seconds."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

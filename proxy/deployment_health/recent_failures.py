@@ -19,7 +19,7 @@ _CERTAIN = frozenset({FailureKind.CONNECT, FailureKind.TLS})
 class Ruling(Enum):
     """The teams for which a failure counts."""
 
-    ALL = auto()  # no request can cause it, or another team's latest attempt failed too
+    ALL = auto()  # no request can cause the failure, or another team's latest attempt failed too
     TEAM = auto()  # no other team has called the deployment lately
     NOBODY = auto()  # the latest attempts of all other teams succeeded
 
@@ -47,12 +47,12 @@ class Witnesses:
 
 
 SLOTS = 6
-"""The number of slots of the window; one is dropped at a time."""
+"""The number of slots of the window; the oldest slot is dropped when its time is over."""
 
 
 class Outcomes:
-    """The numbers of successes and failures in the last `window` seconds, or in up to one slot less. A success costs
-    one comparison and one addition."""
+    """The numbers of successes and failures in the last `window` seconds, or in a period that is shorter by at most one
+    slot. A success costs one comparison and one addition."""
 
     __slots__ = ("_ends", "_now", "_slots", "_width")
 

@@ -1,4 +1,5 @@
-"""The models in the vendors' lists: cached for the models list, and fetched again when a client requests it.
+"""The models in the vendors' lists. They are cached for the models list, and fetched again when a client requests that
+list and they are old.
 
 Nothing is fetched without demand. Only the first requests after the start wait for a list, for FIRST_WAIT. Each process
 fetches for itself.
@@ -21,7 +22,7 @@ from proxy.routing.snapshot import Snapshot
 from proxy.upstream.transport import Transport
 
 FIRST_WAIT: Final = 2.0
-"""Seconds from the first demand for a list for which requests wait for it."""
+"""Seconds after the first demand for a vendor's list during which requests wait for it."""
 
 REFETCH_AFTER: Final = 600.0
 """Seconds after which a list is fetched again at the next demand."""
@@ -46,7 +47,8 @@ class ListState:
     failure: str = ""
 
     def beside(self, other: "ListState") -> "ListState":
-        """Return the state to show for two processes: the one with a failure, else the one with the longer list."""
+        """Return the state that is shown for two processes: the state with a failure, else the state with the longer
+        list."""
         return max(self, other, key=lambda state: (bool(state.failure), state.models or 0))
 
     def __str__(self) -> str:
@@ -62,7 +64,7 @@ class DiscoveredModels:
     """The lists of the vendors that the configuration discovers. `use` sets a configuration; `aclose` ends the fetches
     in flight.
 
-    `known` has the lists by vendor. It is replaced, never changed, whenever one of them differs.
+    `known` has the lists by vendor. The mapping is replaced, never changed, whenever a list changes.
     """
 
     def __init__(self, transport: Transport) -> None:

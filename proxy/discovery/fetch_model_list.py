@@ -34,7 +34,7 @@ PARSED_ON_LOOP: Final = 64 * 1024
 """The maximum bytes of a page that is parsed on the event loop. A longer page is parsed in a thread."""
 
 MAX_PAGES: Final = 20
-"""The maximum number of pages of one list. The longest pages of a vendor have 1,000 models each."""
+"""The maximum number of pages of one list. The longest page of any vendor has 1,000 models."""
 
 MAX_MODELS: Final = 5000
 """The maximum number of models that are stored for one list."""
@@ -58,8 +58,8 @@ class UnfetchedError(Exception):
 
 
 async def fetch_list(transport: Transport, targets: Sequence[Target]) -> FetchedList:
-    """Return the list of the first deployment that provides one. Raises UnfetchedError with the failure of the last
-    one."""
+    """Return the list of the first deployment that provides one. If no deployment does, raises UnfetchedError with the
+    failure of the last deployment."""
     failure = Failure(FailureKind.NOT_FOUND, "There is no list of models.", ours=True)
     try:
         async with asyncio.timeout(DEADLINE):
@@ -105,7 +105,7 @@ def _read(style: ListStyle, data: bytes) -> ListPage:
 
 
 async def _body_of(transport: Transport, sent: UpstreamRequest) -> bytes:
-    """Return the body of a 200. Raises UpstreamError for anything else."""
+    """Return the body of a response with status 200. Raises UpstreamError for any other status."""
     response = await _open(transport, sent)
     try:
         if response.status == 200:

@@ -1,5 +1,5 @@
-"""The attempts of one request: which target is called next, and when. The only module that begins another attempt;
-calls repeated within one, for free, are `proxy.upstream.send_call`'s."""
+"""The attempts of one request: which target is called next, and when. No other module begins another attempt.
+`proxy.upstream.send_call` may repeat a call within an attempt, which takes nothing from the budget."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -27,13 +27,13 @@ T_out = TypeVar("T_out", covariant=True)
 
 
 _EARLY = 0.002
-"""Seconds by which a timer may end too early: uvloop 0.22 counts whole milliseconds, and every fifth wait ended up to
-0.5 ms before its time (measured)."""
+"""The most seconds by which a timer may end too early. uvloop 0.22 counts whole milliseconds, and every fifth wait
+ended up to 0.5 ms before its time (measured)."""
 
 
 class RetryContext(NamedTuple):
-    """The objects that the attempts of all requests share. `now` returns seconds of the event loop, `draw` a number
-    from 0 to 1."""
+    """The objects that the attempts of all requests share. `now` returns the event loop's time in seconds, `draw` a
+    random number from 0 to 1."""
 
     now: Callable[[], float]
     draw: Callable[[], float]
@@ -45,11 +45,11 @@ class RetryContext(NamedTuple):
 
 
 class Attempts(Protocol[P_in, T_out]):
-    """How the attempts of a request are made. An attempt uses the record and the deadlines of the planned request that
-    it is given alone, so that two with a record and deadlines each may run at a time."""
+    """The interface that makes the attempts of a request. An attempt uses only the record and the deadlines of the
+    exchange that it is given. So two attempts with separate records and deadlines may run at a time."""
 
     def make(self, exchange: Exchange[ClientRequest], prepared: P_in, limits: AttemptLimits) -> Awaitable[T_out]:
-        """Make one attempt at the target that a request has been prepared for. Raises UpstreamError."""
+        """Make one attempt at the target for which the request has been prepared. Raises UpstreamError."""
 
 
 class Race(Protocol[P_out, T_out]):
@@ -68,7 +68,7 @@ class Race(Protocol[P_out, T_out]):
 
 
 class Hedges(Protocol[P, T_out]):
-    """How the requests of names with second attempts begin."""
+    """The interface that begins the requests for names with second attempts."""
 
     def race(self, exchange: Exchange[ClientRequest], first: P, candidates: Candidates[P]) -> Race[P, T_out] | None:
         """Return the race of a request that may have a second attempt at one of the candidates, else `None`."""
@@ -138,24 +138,25 @@ class OtherAttempts(Generic[P, T]):
         self._fallbacks_used: tuple[FailureKind, ...] = ()
 
     def count_other(self, failure: Failure | None) -> None:
-        """Count the failure of the attempt that ran beside the one that failed last; `None` if there was no other."""
+        """Count the failure of the attempt that ran beside the one that failed last. `failure` is `None` if there was
+        no other attempt."""
         if failure is not None:
             self._first = failure
             self._paid += not is_free(failure)
             self._hopped = True
 
     async def answer(self) -> T:
-        """See `first_success`. It must be called once, after `follow` has said so."""
+        """Return as `first_success` does. Call it once, after `follow` has returned True."""
         await self._pause(self._wait)
-        # One for each request: its state belongs to a thread, so that two tasks would share it.
+        # Each request has its own object: its state belongs to a thread, so two tasks would share one state.
         retrying = AsyncRetrying(
             retry=retry_if_exception(self.follow), wait=self._decided_wait, sleep=self._pause, reraise=True
         )
         try:
             return await retrying(self._next_attempt)
         except UpstreamError as error:
-            # tenacity's frame holds the error, and the error's traceback that frame: a cycle with the whole request in
-            # it, which waits for the garbage collector. So do the actions that it keeps.
+            # tenacity's frame holds the error, and the error's traceback holds the frame. This cycle would keep the
+            # whole request until the garbage collector runs. So would the actions that tenacity stores.
             raise self._reason(error).with_traceback(None) from None
         finally:
             retrying.iter_state.reset()
@@ -180,7 +181,7 @@ class OtherAttempts(Generic[P, T]):
     async def _next_attempt(self) -> T:
         if 0 < self._breaker(self._next.target).wait(self.context.now()) < _EARLY:
             await asyncio.sleep(_EARLY)
-        # Other requests may have waited as well, and one of them is the probe by now.
+        # Other requests may have waited too, and one of them may be the probe by now.
         while not self._breaker(self._next.target).admits(now := self.context.now(), self.exchange.team.tenant):
             following = await self._candidates.next(now)
             if following is None:
@@ -193,7 +194,8 @@ class OtherAttempts(Generic[P, T]):
             raise error.with_traceback(None) from None
 
     def _turn_to(self, prepared: P) -> None:
-        """Call another target next. A heavy request as prepared for the previous one is freed in a thread."""
+        """Call another target next. The prepared call for the previous target is freed in a thread if the request is
+        heavy."""
         before, self._next = self._next, prepared
         if self.exchange.heavy:
             held = self.exchange.record.heavy
@@ -238,8 +240,8 @@ class OtherAttempts(Generic[P, T]):
         return wait
 
     def _is_first_hop(self, failed: P) -> bool:
-        """Return whether this is the first change of target, to one that is healthy: targets are listed for that, so it
-        is free. If all of them fail, they are no longer healthy."""
+        """Return whether this is the first change of target, and the new target is healthy. This change takes nothing
+        from the budget, because further targets are listed for it. If all targets fail, they are no longer healthy."""
         if self._hopped or self._next is failed:
             return False
         return self._breaker(self._next.target).healthy(self.context.now(), self.exchange.team.tenant)
@@ -270,8 +272,8 @@ class OtherAttempts(Generic[P, T]):
         return exchange.deadlines.remaining - wait >= least_useful(usual, exchange.total, self.context.rules)
 
     def _same_before_others(self, failure: Failure, free: bool) -> float | None:
-        """Choose the same target again before others, as often as `retries.same_deployment` says and the budget allows,
-        if it admits a request at once or has reported when. The last attempt goes to another target."""
+        """Choose the same target again before others, as often as `retries.same_deployment` and the budget allow, if it
+        admits a request at once or has reported when it will. The last attempt goes to another target."""
         if failure.withheld:
             return None
         context, target = self.context, self._next.target
@@ -288,8 +290,9 @@ class OtherAttempts(Generic[P, T]):
         return wait
 
     def _same_at_last(self, failure: Failure) -> float | None:
-        """Choose the same target again if there is no other: once, and of several only one that reported when. A wait
-        for a limit of the operator's has no queue, so the client gets the time to come back instead."""
+        """Choose the same target again, once, if no other target is left. If the plan has several targets, this
+        requires that the failure is a rate limit. There is no queue for the operator's own limits, so the client gets
+        the time of the next try instead."""
         if failure.withheld:
             return None
         context, target = self.context, self._next.target

@@ -1,8 +1,8 @@
 """The exchange: one request of a client and its response, from the listener to the ledger; and the time limits of its
 attempts.
 
-Each layer takes the exchange, adds its decisions to it, and passes it on. This package needs the fields that are here;
-the gateway adds the client's.
+Each layer takes the exchange, adds its decisions to it, and passes it on. This module has the fields that dispatch
+needs; the gateway adds the fields of the client's connection.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class ClientRequest(Protocol):
 
     @property
     def timeout(self) -> float | None:
-        """The seconds in which the client wants the response."""
+        """The seconds within which the client wants the response."""
 
     @property
     def passes_unknown(self) -> bool:
@@ -42,8 +42,8 @@ _SHORTENED = frozenset({Phase.TOTAL, Phase.ATTEMPT})
 class Exchange(Generic[R]):
     """One request of a client and its response. `record` is its record for observers.
 
-    `total` is its deadline in seconds, which `deadlines` enforces. `hurried` is set if the client made it shorter than
-    the operator's, `heavy` if the request is so large that it is prepared in a thread.
+    `total` is the deadline in seconds, which `deadlines` enforces. `hurried` is set if the client's deadline is shorter
+    than the operator's, `heavy` if the request is so large that it is prepared in a thread.
     """
 
     plan: Plan
@@ -61,26 +61,26 @@ class Exchange(Generic[R]):
         return self.hurried and phase in _SHORTENED and elapsed < target.timeouts.total
 
     def branch(self, record: RequestRecord, deadlines: Deadlines) -> "Exchange[R]":
-        """Return the exchange as a second attempt has it, with a record and deadlines of its own."""
+        """Return the exchange for a second attempt, with its own record and deadlines."""
         return Exchange(self.plan, self.team, self.request, record, deadlines, self.total, self.hurried, self.heavy)
 
 
 @frozen
 class AttemptLimits:
-    """Seconds that an attempt may take, and until a non-streaming response begins; `None` if the request's deadline
-    alone applies."""
+    """The most seconds that an attempt may take, and the most seconds until a non-streaming response begins; `None` if
+    only the request's deadline applies."""
 
     total: float | None
     answer: float | None
 
 
 UNLIMITED: Final = AttemptLimits(None, None)
-"""Of an attempt for which nothing but the request's deadline holds, as for most."""
+"""The limits of most attempts: only the request's deadline applies."""
 
 
 def attempt_limits(timeouts: Timeouts, total: float, share: float | None = None) -> AttemptLimits:
-    """Return the limits of an attempt of a request with `total` seconds. If another target may be called after it,
-    it gets a `share` of the time that is left, in seconds."""
+    """Return the limits of an attempt of a request with `total` seconds. If another target may be called after the
+    attempt, the attempt may take at most `share` seconds, its share of the remaining time."""
     limit = None if timeouts.total >= total else timeouts.total
     if share is None:
         return UNLIMITED if limit is timeouts.answer is None else AttemptLimits(limit, timeouts.answer)

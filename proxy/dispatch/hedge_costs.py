@@ -11,11 +11,11 @@ from proxy.limits.token_estimate import DEFAULT_OUTPUT_TOKENS
 from proxy.upstream.unanswered_usage import usage_of_call
 
 Used: TypeAlias = tuple[tuple[Usage, Price | None], ...]
-"""The usages of calls without a client for their response, each with the price of its deployment."""
+"""The usages of calls whose response no client gets, each with the price of its deployment."""
 
 
 def usd_of(used: Used) -> float:
-    """Return the USD of calls, as far as their prices are known."""
+    """Return the cost of calls in USD; calls with an unknown price are not included."""
     return sum([cost(price, usage) or 0.0 for usage, price in used])
 
 
@@ -25,7 +25,8 @@ def most_lost(*prepared: CallPlan) -> float:
 
 
 def bounded(used: Used, prepared: CallPlan) -> Used:
-    """Return the usage of a cancelled call; if its vendor may go on, with all the tokens that it may generate."""
+    """Return the usage of a cancelled call. If its vendor may continue to generate, it includes all tokens that the
+    vendor may generate."""
     if not used or _ends_bill(prepared):
         return used
     usage, price = used[-1]
@@ -53,8 +54,8 @@ def most_generated(prepared: CallPlan) -> int:
 
 
 def ends_bill(target: Target, *, stream: bool) -> bool:
-    """Return whether a cancelled call is known to cost at most the tokens generated until then. For a response
-    that is not streamed it is unknown: the vendor may notice only when it writes it."""
+    """Return whether a cancelled call is known to cost at most the tokens generated until then. For a non-streaming
+    response this is unknown, because the vendor may notice the cancellation only when it writes the response."""
     return target.is_engine or (stream and target.profile.closing_ends_bill)
 
 

@@ -1,8 +1,9 @@
 """The first attempt of a request, and a second one at another deployment if the first is late. The first content wins.
 
-The first attempt runs in the task of the request, as it does without a second one. The second attempt runs in its own
-task, with its own record and deadlines, which become the request's if it wins. The attempt that has content first ends
-the other attempt through the other's deadlines, in the same step. So no content of the loser reaches the client."""
+The first attempt runs in the task of the request, as without a second one. The second runs in a task of its own, with a
+record and deadlines of its own, which become the request's if it wins. The attempt that has content first ends the
+other attempt by expiring its deadlines, within the same event loop iteration, so that no content of the losing attempt
+is handed on."""
 
 from asyncio import Task, wait
 from collections.abc import Awaitable
@@ -34,15 +35,15 @@ from proxy.timers import Timer, loop_alarms
 T = TypeVar("T")
 
 SPARE: Final = 1.0
-"""Seconds by which the deadlines of a second attempt outlast the request's deadlines, which end both attempts. So the
-end of the request's time does not count as a failure of a deployment that was called late."""
+"""Seconds by which the deadlines of a second attempt outlast the request's. So the request's deadlines end both
+attempts, and a deployment that was called late is not blamed when the request's time is over."""
 
 UNWINDING: Final = 5.0
 """Seconds that a cancelled attempt may take to end. Closing a connection takes no time."""
 
 
 class Hedgeable(Protocol[T]):
-    """Attempts of which two may run at a time. It extends `proxy.dispatch.attempt_loop.Attempts`."""
+    """Attempts of which two may run at a time. They are also `proxy.dispatch.attempt_loop.Attempts`."""
 
     @property
     def kind(self) -> AnswerKind:
@@ -55,10 +56,10 @@ class Hedgeable(Protocol[T]):
         limits: AttemptLimits,
         queue: DeploymentQueue | None = None,
     ) -> Awaitable[T]:
-        """Make one attempt. If a `queue` is given, the attempt already has its slot in it."""
+        """Make one attempt. If `queue` is given, the attempt already has its slot in it."""
 
     def adopt(self, exchange: Exchange[ClientRequest], made: T) -> None:
-        """Continue the result of an attempt as this request's own: the request's record and deadlines apply from now
+        """Make the result of an attempt the result of this request, whose record and deadlines apply to it from now
         on."""
 
     async def discard(self, record: RequestRecord, made: T, error: BaseException) -> None:
@@ -75,8 +76,7 @@ class HedgeContext(NamedTuple):
 
 
 class HedgedAttempts(Generic[T]):
-    """The second attempts of requests for names with second attempts. It implements
-    `proxy.dispatch.attempt_loop.Hedges`."""
+    """Makes the second attempts of requests whose names have them. Implements `proxy.dispatch.attempt_loop.Hedges`."""
 
     __slots__ = ("attempts", "context")
 
@@ -87,8 +87,7 @@ class HedgedAttempts(Generic[T]):
     def race(
         self, exchange: Exchange[ClientRequest], first: CallPlan, candidates: Candidates[CallPlan]
     ) -> "HedgeRace[T] | None":
-        """Return the race as `Hedges` describes. All requests for the name are counted, even if they may have no second
-        attempt."""
+        """Implement `Hedges`. Every request of the name is counted, whether or not it may have a second attempt."""
         context, rules, plan = self.context, exchange.plan.hedge, exchange.plan
         if rules is None:
             return None
@@ -97,15 +96,15 @@ class HedgedAttempts(Generic[T]):
             return None
         placed = exchange.record.placed
         if placed is not None and placed.outcome(first.target.label) == "spilled_load":
-            return None  # the conversation's own deployment is only busy, and only it has the cache
+            return None  # the conversation's own deployment is only busy, and has its cache
         wait = rules.wait(context.retries.breakers.of(first.target).percentile(self.attempts.kind))
         return None if wait is None else HedgeRace(self, exchange, first, candidates, rules, wait)
 
 
 @dataclass(slots=True, eq=False)
 class _Second(Generic[T]):
-    """A second attempt that has begun: the request with a record of its own, its prepared call, and the shares of
-    limits and of USD per hour that it holds."""
+    """A second attempt that has begun: the request with a record of its own, its prepared call, and the amounts of the
+    deployment's limits and of USD per hour that are reserved for it."""
 
     exchange: Exchange[ClientRequest]
     prepared: CallPlan
@@ -117,8 +116,8 @@ class _Second(Generic[T]):
 
 class HedgeRace(Generic[T]):
     """One request, whose first attempt may be followed by a second one after `wait` seconds without content. `failed`
-    is the prepared call of the attempt whose failure `run` raises. `other` is the failure of the other attempt if both
-    failed."""
+    is the prepared call of the attempt whose failure `run` raises. If both failed, `other` is the failure of the other
+    attempt."""
 
     __slots__ = (
         *("_alarm", "_attempts", "_before", "_candidates", "_context", "_counted", "_ended", "_first", "_late", "_own"),
@@ -195,7 +194,7 @@ class HedgeRace(Generic[T]):
         now = ringing.now()
         started = record.attempts[-1].started if len(record.attempts) > self._before else now
         due = started + self._wait
-        if due > now:  # part of the time was the wait for its slot
+        if due > now:  # the first attempt has waited for its slot
             self._alarm = ringing.set(due, self._rang)
             return
         if self._attempts.kind is AnswerKind.WHOLE and record.attempts[-1].head:
@@ -211,7 +210,7 @@ class HedgeRace(Generic[T]):
             self._task = self._context.tasks.start(self._run_second())
 
     async def _run_second(self) -> None:
-        """Make the second attempt if a deployment has a free slot. `_second` records how it ended."""
+        """Make the second attempt, if a deployment takes it at once. Its result or failure is in `_second`."""
         exchange = self._exchange
         own = self._own = Deadlines(exchange.deadlines.remaining + SPARE)
         try:
@@ -238,7 +237,7 @@ class HedgeRace(Generic[T]):
             if prepared is None or len(prepared.calls) != 1 or not self._is_well(target):
                 continue
             if not bucket.has_one(self._rules):
-                return "refused_share"  # other requests have taken the last ones during the preparation
+                return "refused_share"  # other requests have used the share up during the preparation
             queue = reports.deployments.take_free(target, exchange.team.name)
             if queue is None:
                 refused = "refused_busy"
@@ -269,14 +268,13 @@ class HedgeRace(Generic[T]):
         return self._context.states.spending(self._exchange.plan.label)
 
     def _is_well(self, target: Target) -> bool:
-        """Return whether a deployment is healthy. A recovering deployment counts as healthy only for its share of
-        requests."""
+        """Return whether a deployment is healthy for a second attempt. A recovering deployment is not."""
         retries = self._context.retries
         breaker, now, tenant = retries.breakers.of(target), retries.now(), self._exchange.team.tenant
         return breaker.untroubled(now) and breaker.healthy(now, tenant)
 
     def _branch(self, own: Deadlines, prepared: CallPlan) -> Exchange[ClientRequest]:
-        """Return the request for the second attempt, with its own record and deadlines."""
+        """Return the request for the second attempt, with a record of its own."""
         exchange, record = self._exchange, self._exchange.record
         if exchange.heavy:
             record.heavy.append(prepared)
@@ -292,7 +290,7 @@ class HedgeRace(Generic[T]):
         except UpstreamError as error:
             second.failure = error.failure
         except GatewayError:
-            return  # its window is too small for the client's demands, which only this attempt has found
+            return  # the model's window is too small for the request, as only this attempt found out
         else:
             second.made = made
             if not self._ended:
@@ -301,13 +299,13 @@ class HedgeRace(Generic[T]):
     # How the race ends -----------------------------------------------------------------------------------------------
 
     def _second_won(self) -> T:
-        """Return the result of the second attempt, as the request's own."""
+        """Return the result of the second attempt, and make it the result of the request."""
         second, record, context = self._second, self._exchange.record, self._context
         if second is None or second.made is None:
             raise RuntimeError("an attempt was ended by one that has not succeeded")
         branch, made, lost = second.exchange.record, second.made, record.unanswered[self._counted :]
         second.made, cancelled = None, 0.0
-        if record.attempts[-1].outcome == SUPERSEDED:  # else it failed, and the second was the next attempt
+        if record.attempts[-1].outcome == SUPERSEDED:  # else the first failed, and the second replaced its retry
             lost = bounded(lost, self._first)
             cancelled = usd_of(lost)
         self._spending.settle(second.reserved, cancelled, context.retries.now())
@@ -325,8 +323,8 @@ class HedgeRace(Generic[T]):
         return made
 
     async def _second_or(self, task: Task[None], failure: Failure) -> T | None:
-        """Return the result of the second attempt after the first has failed. Return `None` if the second did not begin
-        or would not help. Raises UpstreamError if the second fails too."""
+        """Return the result of the second attempt after the first has failed; `None` if the second attempt did not
+        begin, or would be of no use. Raises UpstreamError if it fails too."""
         final = not (VERDICTS[failure.kind].try_next and may_repeat(failure, self._first.target.retries.safety))
         if final or task.done():
             await self._end_second("cancelled", SupersededError())
@@ -350,8 +348,8 @@ class HedgeRace(Generic[T]):
         raise UpstreamError(second.failure)
 
     async def _end_second(self, outcome: HedgeOutcome, error: BaseException) -> None:
-        """End the second attempt, if there is one. The outcome is `lost`, or `cancelled` if `error` ends the whole
-        request."""
+        """End the second attempt, if there is one. `outcome` says whether it lost or is cancelled together with the
+        request; `error` ends the request."""
         task = self._task
         if task is None:
             return

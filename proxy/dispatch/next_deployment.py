@@ -26,16 +26,16 @@ from proxy.routing.snapshot import Team
 _EFFORTS: Final = frozenset({"reasoning_effort", "thinking"})
 
 _ENFORCING: Final = frozenset({"guided", "response_format", "tools"})
-"""Fields with schemas that a response may be held to."""
+"""Fields with JSON Schemas that a response may have to match."""
 
 LARGE_SCHEMAS: Final = 8192
-"""Bytes of enforced JSON Schemas, written as JSON, above which a request is prepared in a thread: a property takes 20
-to 40 us to check and to fit to a vendor's subset."""
+"""The most bytes of enforced JSON Schemas, written as JSON, of a request that is prepared on the event loop: it takes
+20 to 40 us to check one property and to adapt it to a vendor's subset."""
 
 
 def prepared_for(request: UnifiedRequest, target: Target, team: Team, session: str | None = None) -> CallPlan:
-    """Return the calls of one target for a team, whose settings precede the deployment's, with `session`, the
-    digest of the conversation, if the vendor takes it. Raises Refusal."""
+    """Return the calls of one target for a team, whose settings override the deployment's. `session` is the digest of
+    the conversation, which is sent if the vendor accepts it. Raises Refusal."""
     on_unsupported = team.on_unsupported or target.on_unsupported
     behavior = team.context_length_exceeded_behavior or target.context_length_exceeded_behavior
     losses = request.losses
@@ -56,8 +56,8 @@ def prepared_for(request: UnifiedRequest, target: Target, team: Team, session: s
 
 
 def _with_yielding_effort(prepared: CallPlan) -> CallPlan:
-    """Return the prepared calls so that each is made again without its effort if only the vendor knows that the model
-    does not reason."""
+    """Return the prepared calls so that a call is repeated without its fields for effort if the vendor refuses them
+    because the model does not reason."""
     names = _EFFORTS & prepared.request.params.keys()
     return replace(prepared, calls=tuple([replace(each, yielding=names) for each in prepared.calls]))
 
@@ -79,18 +79,18 @@ class Prepared(Protocol):
 
     @property
     def max_tokens(self) -> int | None:
-        """The limit to which the client's was lowered, `None` if it was not."""
+        """The limit to which the client's `max_tokens` was lowered; `None` if it was not lowered."""
 
 
 P = TypeVar("P", bound=Prepared)
 
 Later = Coroutine[Any, Any, P]
 """An awaitable of a value. It is distinguished from a value by its class, CoroutineType, which type checkers do not
-know: a check for the abstract class takes 1 us."""
+know here. A check for the abstract class would take 1 us."""
 
 Prepare = Callable[[Target], P | Later[P]]
 """Prepares the request for a target: at once, or by an awaitable if it has to wait. Both raise Refusal. Most requests
-wait for nothing, and a coroutine that does not wait costs them 1 us."""
+wait for nothing, and a coroutine would cost them 1 us."""
 
 
 def prepared_off_loop(
@@ -108,7 +108,7 @@ def prepared_off_loop(
 
 
 def _enforces_large_schemas(params: Params) -> bool:
-    """Return whether the schemas that a response is held to have more than LARGE_SCHEMAS bytes."""
+    """Return whether the schemas that a response has to match have more than LARGE_SCHEMAS bytes."""
     held: list[object] = [each for each in (params.get("guided"), params.get("response_format")) if each is not None]
     if "tools" in params and has_strict_tools(params):
         held.append(params["tools"])
@@ -132,8 +132,8 @@ async def _checked(off_loop: OffLoop, prepared: CallPlan, record: RequestRecord)
 
 
 def _without_traceback(refusal: Refusal) -> Refusal:
-    """Return the refusal without its traceback, which holds the frame that keeps it: a cycle with the whole request in
-    it, which would wait for the garbage collector."""
+    """Return the refusal without its traceback. The traceback holds the frame that holds the refusal, a cycle that
+    would keep the whole request until the garbage collector runs."""
     return refusal.with_traceback(None)
 
 
@@ -150,8 +150,8 @@ class Candidates(Generic[P]):
         self.left: deque[Target] = deque()
 
     def first(self, plan: Plan, now: float, session: int | None = None) -> P | Later[P]:
-        """Return the best target that admits a request of a conversation, and can honour this one, at once if
-        preparing it waits for nothing. Raises GatewayError without one."""
+        """Return the prepared call of the best target that admits a request of the conversation and can honour this
+        request; an awaitable of it if preparing has to wait. Raises GatewayError if there is no such target."""
         order = self._breakers.arrange(plan.targets, now, self._tenant, session)
         self.left = deque(order.ready)
         refusal: Refusal | None = None
@@ -197,7 +197,8 @@ class Candidates(Generic[P]):
         raise field_refused(first)
 
     async def next(self, now: float) -> P | None:
-        """Return the next target that admits a request now and can honour this one; `None` if there is no such one."""
+        """Return the prepared call of the next target that admits a request now and can honour this request; `None` if
+        there is no such target."""
         while self.left:
             target = self.left.popleft()
             if not self._breakers.of(target).admits(now, self._tenant):
@@ -205,7 +206,7 @@ class Candidates(Generic[P]):
             try:
                 return await self._prepared(target)
             except Refusal:
-                # The client gets the failure that led here.
+                # The client gets the failure of the previous attempt instead of this refusal.
                 continue
         return None
 
@@ -214,8 +215,8 @@ class Candidates(Generic[P]):
         return await prepared if isinstance(prepared, CoroutineType) else prepared  # type: ignore[return-value]
 
     async def take(self, target: Target) -> P | None:
-        """Return the prepared call of a target that is left, `None` if it cannot honour the request; then it is
-        dropped."""
+        """Return the prepared call of a target that is left. If it cannot honour the request, drop the target and
+        return `None`."""
         try:
             return await self._prepared(target)
         except Refusal:
@@ -223,7 +224,7 @@ class Candidates(Generic[P]):
             return None
 
     def drop(self, target: Target) -> None:
-        """Leave out a target, which has been called or cannot be."""
+        """Leave out a target that has been called or cannot be called."""
         if target in self.left:
             self.left.remove(target)
 

@@ -1,10 +1,10 @@
 """Plans the calls of a request that a surface translated from another API's shape, with the losses of the translation.
 
 A target that speaks the client's API gets the client's own body, and nothing is lost. For any other target, a field
-that no other API can honour is refused, and a field that promises nothing is reported as left out.
+with an effect that no other API can honour is refused. A field without a promised effect is reported as left out.
 
-For inference engines, instructions within the conversation become text of the user, because the chat templates of many
-models refuse instructions there. Claude Code 2.1.197 sends one after its first turn.
+For engines, later instructions within the conversation become text of the user, because the templates of many models
+refuse instructions there. Claude Code 2.1.197 sends an instruction behind its first turn.
 """
 
 from dataclasses import replace
@@ -53,7 +53,7 @@ def plan_translated(
         except Refusal as refusal:
             name = refusal.param
             if refusal.code == "invalid_value" and name in losses.binding:
-                # The rest of the field makes no sense, because of the parts that the translation had to leave out.
+                # The rest of the field is invalid without the parts that the translation had to leave out.
                 raise _unsaid(name, losses.binding[name], target) from None
             if name in losses.instead and name in request.params:
                 given_up.append(name)
@@ -80,7 +80,7 @@ def plan_translated(
 
 
 def _with_usual(request: UnifiedRequest, target: Target, losses: TranslationLosses) -> UnifiedRequest:
-    """Return the request with the model's default effort, if the client left the effort to the model."""
+    """Return the request with the model's usual effort, if the client left the effort to the model."""
     usual = None if target.profile.model_host == "weights" else usual_effort(*target.model_names)
     if usual is None or _EFFORT not in losses.unsaid or _EFFORT not in request.params:
         return request
@@ -94,7 +94,8 @@ def _unsaid(param: str, subject: str, target: Target) -> Refusal:
 
 
 def _without(request: UnifiedRequest, name: str, losses: TranslationLosses) -> UnifiedRequest:
-    """Return the request with the fields that may replace a field. Fields that the client itself gave are unchanged."""
+    """Return the request with a field replaced by its substitutes. Substitutes that the client gave itself stay
+    unchanged."""
     params = {key: value for key, value in request.params.items() if key != name}
     return replace(request, params=cast(Params, {**losses.instead[name], **params}))
 
@@ -104,8 +105,8 @@ def _messages(prompt: Prompt) -> tuple[JsonObject, ...]:
 
 
 def instructions_as_users(messages: tuple[JsonObject, ...]) -> tuple[JsonObject, ...]:
-    """Return messages in which later instructions are text of the user's turns. Consecutive ones become one turn.
-    Return the same object if there are no later instructions."""
+    """Return the messages with later instructions as text of user turns; instructions and user turns in a row become
+    one turn. Return the same object if there are no later instructions."""
     begun = behind_instructions(messages)
     if not any([message["role"] in INSTRUCTION_ROLES for message in messages[begun:]]):
         return messages

@@ -1,7 +1,7 @@
-"""Puts the targets that honour all fields of a request before the targets that would drop some. Encodes nothing.
+"""Puts the targets that honour all fields of a request before the targets that would drop some. It encodes no request.
 
-The capabilities of the targets alone decide: a value that a target refuses of a field that it has is found only when
-the request is prepared for that target.
+Only the capabilities of the targets decide. If a target has a field but refuses its value, this is found only when the
+request is prepared for the target.
 """
 
 from collections.abc import Mapping, Sequence
@@ -58,6 +58,6 @@ def _dropped(request: UnifiedRequest, wanted: Mapping[str, str], target: Target,
 
 
 def _steers(request: UnifiedRequest, name: str, value: object) -> bool:
-    """Return whether a field asks for something that may be dropped, but is no advice."""
+    """Return whether a field requests an effect that may be dropped. A field that is only advice does not count."""
     bound = name in NEVER_DROPPED or name == "guided"
     return not (bound or name in request.injected or is_neutral(name, value) or is_advisory(name, value))

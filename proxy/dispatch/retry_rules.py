@@ -1,6 +1,7 @@
-"""Whether another attempt follows a failed one, and after how many seconds. Pure: random numbers are arguments.
+"""The rules that decide whether another attempt follows a failed one, and after how many seconds. Pure: random numbers
+are arguments.
 
-The built-in rules by which deployments are judged and called again, as one value.
+The built-in rules of health and retries are combined in one value.
 """
 
 from collections.abc import Callable
@@ -21,10 +22,11 @@ _THROTTLED = frozenset({FailureKind.RATE_LIMITED, FailureKind.OVERLOADED})
 
 @dataclass(frozen=True, slots=True)
 class RetryRules:
-    """Times in seconds. Another deployment is called at once or after up to `elsewhere`. The same one is called again
-    once: after its retry-after and a `spread` of it more, unless that is above `longest_asked`, else after up to
-    `first`, or `throttled` if it has too many requests. An attempt gets a `share` of the remaining time while there
-    is another deployment; it needs `useful` seconds, or a `useful_share` of the whole, to be begun."""
+    """The rules for waits between attempts, in seconds. Another deployment is called at once or after at most
+    `elsewhere`. The same deployment is called again once: after its retry-after plus at most the share `spread` of it;
+    if the retry-after is above `longest_asked`, it is not called again. Without a retry-after the wait is at most
+    `first`, or `throttled` if it has too many requests. While there is another deployment, an attempt gets a `share` of
+    the remaining time. It only begins if at least `useful` seconds, or a `useful_share` of the total, remain."""
 
     elsewhere: float = 0.05
     first: float = 0.25
@@ -38,10 +40,10 @@ class RetryRules:
 
 
 def may_repeat(failure: Failure, safety: Literal["safe", "strict", "off"]) -> bool:
-    """Return whether the request may be sent again after this failure. Generating twice does no harm but costs:
-    `strict` allows no second payment, `off` no second attempt."""
+    """Return whether the request may be sent again after this failure. Generating twice does no harm but costs money:
+    `strict` permits no second payment, `off` no second attempt."""
     if failure.withheld or failure.kind is FailureKind.UNSUPPORTED:
-        return True  # nothing has been generated, and nothing is wrong but the choice of the target
+        return True  # nothing has been generated, and only the choice of the target was wrong
     if safety == "strict":
         return not failure.maybe_executed
     return safety == "safe"
@@ -49,7 +51,7 @@ def may_repeat(failure: Failure, safety: Literal["safe", "strict", "off"]) -> bo
 
 def is_free(failure: Failure) -> bool:
     """Return whether a failed attempt did not reach the vendor, or its model cannot take the request, so that the next
-    one takes nothing from the budget."""
+    attempt takes nothing from the retry budget."""
     return failure.unsent or failure.kind in _FREE
 
 
@@ -61,8 +63,8 @@ def wait_for_other(failure: Failure, rules: RetryRules, draw: Callable[[], float
 
 def wait_for_same(failure: Failure, away: float, rules: RetryRules, draw: Callable[[], float]) -> float | None:
     """Return the seconds until the same deployment, which admits no request for `away` seconds, is called again; `None`
-    if that is no use or takes too long. After a connection that closed without a response it is no use, since the
-    request may have been executed."""
+    if a repeat is useless or the wait is too long. After a connection that closed without a response a repeat is
+    refused, because the request may have been executed."""
     unanswered = failure.kind is FailureKind.SERVER and failure.status is None
     if unanswered or not VERDICTS[failure.kind].retry_same:
         return None
@@ -75,7 +77,8 @@ def wait_for_same(failure: Failure, away: float, rules: RetryRules, draw: Callab
 
 
 def least_useful(usual: float | None, total: float, rules: RetryRules) -> float:
-    """Return the seconds that an attempt needs to be begun: the usual time to the first byte, if that is known."""
+    """Return the least remaining seconds with which an attempt begins: the usual time to the first byte, if it is
+    known."""
     return min(rules.useful, total * rules.useful_share) if usual is None else usual
 
 

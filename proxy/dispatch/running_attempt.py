@@ -36,7 +36,7 @@ from proxy.upstream.vendor_headers import passed_headers, request_id_in
 S = TypeVar("S")
 
 LEAST_WAIT: Final = 5e-5
-"""Seconds from which on taking a slot counts as a wait; less is the gateway's own work."""
+"""The least seconds for which taking a slot counts as a wait. A shorter time is the gateway's own work."""
 
 Secrets = Callable[[Target], Sequence[SecretStr]]
 """Returns the secrets that calls of a target have lately carried besides its own credential."""
@@ -49,7 +49,7 @@ class SupersededError(Exception):
 async def taken_slot(
     reports: "AttemptReports", prepared: Prepared, exchange: Exchange[ClientRequest]
 ) -> DeploymentQueue:
-    """Take a slot for an attempt, hold it to the limits of its deployment, and return the queue of the slot.
+    """Take a slot for an attempt, reserve its need in the limits of its deployment, and return the queue of the slot.
 
     Raises UpstreamError: BUSY if no slot became free, which counts as an attempt, and the failure of a limit if the
     deployment is at one; then the slot is given back.
@@ -84,7 +84,8 @@ async def _slot_waited_for(
 
 @dataclass(slots=True, eq=False)
 class AttemptReports:
-    """The objects that the begins and ends of attempts are reported to. `now` returns seconds of the event loop."""
+    """The objects to which the beginning and the end of each attempt are reported. `now` returns seconds of the event
+    loop."""
 
     now: Callable[[], float]
     deployments: Deployments
@@ -96,13 +97,14 @@ class AttemptReports:
 
 
 class RunningAttempt(Generic[P, S]):
-    """One attempt from its begin to the end of its response. It has a slot in `queue`, which it gives back. Its entry
-    is in the record of the exchange, and its end, whatever it is, is reported to the circuit breaker and the limit of
-    the deployment.
+    """One attempt from its beginning to the end of its response. It has a slot in `queue`, which it gives back. Its
+    entry is in the record of the exchange, and its end, whatever it is, is reported to the circuit breaker and the
+    limit of the deployment.
 
-    It is a context manager around an attempt whose response is read as a whole, and once `opened` has been called an
-    asynchronous one around the response that has begun. It may take `limit` seconds until then (`None`: the time that
-    is left of the request's). It leaves with UpstreamError if one of its own limits has passed.
+    It is a context manager around an attempt whose response is read as a whole. Once `opened` has been called, it is an
+    asynchronous context manager around the response that has begun. Until the response is complete or `opened` is
+    called, the attempt may take `limit` seconds (`None`: the request's remaining time). The context manager raises
+    UpstreamError if one of the attempt's own limits has passed.
     """
 
     __slots__ = (
@@ -141,7 +143,7 @@ class RunningAttempt(Generic[P, S]):
         return self
 
     def opened(self, begun: S, closing: AbstractAsyncContextManager[S]) -> None:
-        """Note that a response has begun, which `closing` closes: from now on the limits of the request alone apply."""
+        """Note that a response has begun, which `closing` closes. From now on only the limits of the request apply."""
         self._begun, self._closing = begun, closing
         self._committed = True
         self._read_head()
@@ -150,7 +152,7 @@ class RunningAttempt(Generic[P, S]):
         self._tracked.first_byte(begin)
 
     def adopt(self, exchange: Exchange[ClientRequest]) -> None:
-        """Go on as an attempt of this exchange, whose record and deadlines count from now on."""
+        """Continue as an attempt of this exchange, whose record and deadlines apply from now on."""
         self._exchange, self._unanswered = exchange, exchange.record.unanswered
         closing: object = self._closing
         if isinstance(closing, SingleStream):
@@ -190,14 +192,15 @@ class RunningAttempt(Generic[P, S]):
             elif isinstance(error, SupersededError):
                 self._superseded()
             elif isinstance(error, DeadlinePassed):
-                # A limit of this attempt alone is a failure of the upstream like others.
+                # A passed limit of this attempt alone is a failure of the upstream like any other.
                 raise UpstreamError(self._outlasted(error)) from None
             elif isinstance(error, asyncio.CancelledError | ConnectionError):
-                # The upstream's connection errors have become UpstreamErrors: this one is the client's.
+                # Connection errors of the upstream have become UpstreamErrors, so this error is the client's.
                 self._left()
             elif isinstance(error, GatewayError) and not self._committed:
-                # The client's demand on the context window cannot be met there, which only this attempt could find out.
-                # A guard's refusal, which comes after the first content, says nothing of the deployment.
+                # The deployment's context window is too small for the request, as only this attempt could find out. A
+                # guard refuses a response only after its first content, and its refusal says nothing about the
+                # deployment.
                 self._attempt.outcome = FailureKind.INVALID_REQUEST.value
         finally:
             self._end()
@@ -212,7 +215,7 @@ class RunningAttempt(Generic[P, S]):
         record.note_unanswered(used)
 
     def _outlasted(self, late: DeadlinePassed) -> Failure:
-        """Note that a limit has passed, and return that as a failure."""
+        """Note that a time limit has passed, and return the failure for it."""
         failure = Failure(FailureKind.TIMEOUT, late.message, ours=True)
         self._attempt.phase = late.phase.value
         now, target = self._reports.now(), self._prepared.target
@@ -231,7 +234,7 @@ class RunningAttempt(Generic[P, S]):
         """Note that the client has left, or that the request as a whole was ended."""
         passed = self._exchange.deadlines.passed
         if self._exchange.record.finished:
-            # The client had its complete response, and left while the rest of the upstream's was being read.
+            # The client had its complete response, and left while the rest of the upstream's response was being read.
             self._succeeded()
         elif passed is None or passed.phase in (Phase.CLIENT, Phase.DRAIN):
             self._attempt.outcome = "cancelled"
@@ -242,14 +245,14 @@ class RunningAttempt(Generic[P, S]):
         now = self._reports.now()
         self._tracked.succeeded(now)
         self._queue.limit.won(now)
-        self._attempt.finished = now  # from here on there is nothing to abandon
+        self._attempt.finished = now  # from now on there is no upstream work to abandon
 
     def _failed(self, failure: Failure) -> None:
         reports, target, tracked, queue = self._reports, self._prepared.target, self._tracked, self._queue
         now = reports.now()
         _note(self._attempt, failure)
         if target.base_url.startswith(SCHEME):
-            return  # the mock fails if the request wants it to
+            return  # the mock fails only if the request asks it to
         reports.last_failures.note(target, failure)
         opened = tracked.failed(now, failure)
         breaker = reports.deployments.breakers.of(target)
@@ -261,8 +264,8 @@ class RunningAttempt(Generic[P, S]):
             reports.log.warning("%s: cooldown of %.1f s: %s", target.name, wait, summary(failure))
 
     def _read_head(self) -> None:
-        """Record the vendor's id and the headers for the client from the head of the response, unless they hold part
-        of the credential. Record how long making its connection took."""
+        """Record the vendor's id and the headers for the client from the head of the response, unless they hold part of
+        the credential. Record how long it took to make the connection."""
         attempt, record, target = self._attempt, self._exchange.record, self._prepared.target
         if attempt.sent is not None:
             attempt.connect = attempt.sent.connecting
@@ -293,8 +296,8 @@ def _note(attempt: Attempt, failure: Failure) -> None:
 
 
 def _attributed(failure: Failure, exchange: Exchange[ClientRequest]) -> Failure:
-    """Return the failure, attributed to the request if the client passed fields through that may have changed the form
-    of the response, unless the response is a web page."""
+    """Return the failure. It is attributed to the request if the client passed fields through that may have changed the
+    form of the response, unless the response is a web page."""
     if failure.kind is FailureKind.MALFORMED and exchange.request.passes_unknown and not failure.evidence:
         return replace(failure, kind=FailureKind.NONCONFORMING)
     return if_model_refuses(failure)

@@ -1,7 +1,7 @@
 """Leaves the oldest turns of a conversation out if it does not fit, for clients that request it. Pure.
 
 Source: OpenAI OpenAPI 2.3.0 `truncation: auto`, which leaves items out from the beginning of the conversation, November
-2026. Instructions stay, and turns are left out whole, so that no result stands without its call.
+2026. Instructions stay, and only whole turns are left out, so that no tool result remains without its call.
 """
 
 from collections.abc import Sequence
@@ -16,20 +16,22 @@ from providers.json_types import JsonObject
 from providers.unified_request import ChatPrompt, TranslationLosses, UnifiedRequest
 
 MOST_TRIES: Final = 4
-"""Times that a conversation is shortened for one request; at half each, a sixteenth is left."""
+"""The most times that a conversation is shortened for one request. If half is cut each time, a sixteenth is left."""
 
 UNKNOWN_SHARE: Final = 0.5
 """The share of a conversation that stays if the refusal does not report how much it is too long."""
 
 _ROOM: Final = 0.9
-"""The share of the window that is filled if the refusal reports how long it is: lengths are compared in bytes."""
+"""The share of the window that is filled if the refusal reports the window's size. It is below 1 because lengths are
+compared in bytes, not tokens."""
 
 _LEAST: Final = 0.02
 NO_LOSSES: Final = TranslationLosses({}, ())
 
 
 def shortened(request: UnifiedRequest, refusal: str) -> UnifiedRequest | None:
-    """Return the request without its oldest turns, after a refusal in these words; `None` if no turn can be left out.
+    """Return the request without its oldest turns, after the vendor's message `refusal`; `None` if no turn can be left
+    out.
 
     Its native form stays unchanged: a vendor that takes that form leaves turns out by itself.
     """
@@ -44,7 +46,7 @@ def shortened(request: UnifiedRequest, refusal: str) -> UnifiedRequest | None:
 
 
 def kept_share(refusal: str) -> float:
-    """Return the share of a conversation that may fit, as far as the refusal says."""
+    """Return the share of a conversation that may fit, according to the refusal."""
     sizes = read_overflow(refusal, {})
     if sizes is None or not sizes.window or not sizes.prompt or sizes.prompt <= sizes.window:
         return UNKNOWN_SHARE
@@ -52,8 +54,8 @@ def kept_share(refusal: str) -> float:
 
 
 def latest_turns(messages: Sequence[JsonObject], share: float) -> tuple[JsonObject, ...] | None:
-    """Return the instructions and as many of the latest turns as take that share of the bytes, one at least; `None` if
-    that would leave nothing out."""
+    """Return the instructions and as many of the latest turns as fit into `share` of the bytes, but at least one turn;
+    `None` if this would leave nothing out."""
     first = behind_instructions(messages)
     begins = [at for at in range(first + 1, len(messages)) if messages[at].get("role") == "user"]
     if not begins:

@@ -1,5 +1,5 @@
 """Dispatches exchanges: each attempt takes a slot at a deployment, calls it, and gives the slot back. A stream is
-handed on at its first content, the commit point."""
+handed on to the client when its first content arrives, which is the commit point."""
 
 import logging
 import random
@@ -43,8 +43,8 @@ from proxy.upstream.vendor_stream import Stream
 T = TypeVar("T")
 
 Read = Callable[[P, RequestRecord, Deadlines, float | None], Awaitable[T]]
-"""Calls a target and reads its response. The last argument is the seconds within which the response has to begin, or
-`None` without this limit."""
+"""Calls a target and reads its response. The last argument is the number of seconds within which the response has to
+begin; `None` means no such limit."""
 
 Begin = Callable[[P, RequestRecord, Deadlines], AbstractAsyncContextManager[S]]
 """Calls a target and yields its response, which has begun. The record and the deadlines are the attempt's."""
@@ -90,7 +90,8 @@ class Dispatcher:
         metrics.watch_limits(lambda: self.deployments.limited(self.now()))
 
     def keep(self, snapshot: Snapshot) -> None:
-        """Apply a configuration's limits, and forget the state of names and deployments that it does not have."""
+        """Apply a configuration's limits, and forget the state of names and deployments that are not in the
+        configuration."""
         self.limits.use(snapshot)
         self.deployments.keep(snapshot.targets())
         self.last_failures.keep(target.label for target in snapshot.targets())
@@ -101,9 +102,9 @@ class Dispatcher:
         self.load.keep(names)
 
     def whole(self, exchange: Exchange[UnifiedRequest]) -> Awaitable[tuple[CallPlan, Completion]]:
-        """Return the response to a request that is not streamed, and the target's calls that gave it. Raises as
-        `answer` does."""
-        # If `prepare` were a method, the attempts and their candidates would form a cycle, which only the garbage
+        """Return the response to a non-streaming request, and the prepared calls that it came from. Raises as `answer`
+        does."""
+        # If `prepare` were a method, the attempts and their candidates would form a cycle that only the garbage
         # collector frees.
         asked = exchange.request, exchange.team, exchange.record, exchange.heavy
         prepare = partial(prepared_off_loop, self.off_loop, *asked)
@@ -112,7 +113,7 @@ class Dispatcher:
     def answer(
         self, exchange: Exchange[ClientRequest], prepare: Prepare[P], read: Read[P, T]
     ) -> Awaitable[tuple[P, T]]:
-        """Return the result of `read` for the first target that responds, and the calls as prepared for it.
+        """Return the prepared calls of the first target that responds, and the result of `read` for it.
 
         Raises UpstreamError with the last failure, and GatewayError if no target can be called.
         """
@@ -127,8 +128,9 @@ class Dispatcher:
     def opened(
         self, exchange: Exchange[ClientRequest], prepare: Prepare[P], begin: Begin[P, S]
     ) -> Awaitable[RunningAttempt[P, S]]:
-        """Return the first attempt whose response begins, as `begin` yields it. It has to be entered, which yields the
-        calls as prepared for its target and the response; leaving it closes the response. Raises as `answer` does.
+        """Return the first attempt whose response begins, as `begin` yields it. Entering the attempt, which is
+        required, yields the prepared calls of its target and the response; leaving it closes the response. Raises as
+        `answer` does.
 
         A failure within the block comes after the commit point, so that no attempt follows it.
         """
@@ -136,7 +138,7 @@ class Dispatcher:
 
 
 class WholeAttempts(Generic[P, T]):
-    """Attempts whose response is read as a whole. See `Attempts` and `Hedgeable`."""
+    """Attempts whose response is read as a whole. Implements `Attempts` and `Hedgeable`."""
 
     __slots__ = ("_read", "_reports")
 
@@ -165,7 +167,7 @@ class WholeAttempts(Generic[P, T]):
             return prepared, await self._read(prepared, exchange.record, exchange.deadlines, limits.answer)
 
     def adopt(self, exchange: Exchange[ClientRequest], made: tuple[P, T]) -> None:
-        """Do nothing: the result has ended."""
+        """Do nothing, because the response has been read completely."""
 
     async def discard(self, record: RequestRecord, made: tuple[P, T], error: BaseException) -> None:
         usage = getattr(made[1], "usage", None)
@@ -174,7 +176,7 @@ class WholeAttempts(Generic[P, T]):
 
 
 class OpenedAttempts(Generic[P, S]):
-    """Attempts whose response is handed on as soon as it begins. See `Attempts` and `Hedgeable`."""
+    """Attempts whose response is handed on as soon as it begins. Implements `Attempts` and `Hedgeable`."""
 
     __slots__ = ("_begin", "_reports")
 

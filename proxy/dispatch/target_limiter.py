@@ -1,5 +1,5 @@
-"""Holds calls to the limits and budgets that the operator wrote for vendors, models and deployments: a deployment that
-is at one is skipped before it is called."""
+"""Enforces the limits and budgets that the operator set for vendors, models and deployments: a deployment at a limit is
+skipped before it is called."""
 
 import math
 import random
@@ -20,8 +20,8 @@ from proxy.telemetry.observer_guard import ObserverGuard
 
 @dataclass(slots=True, eq=False)
 class TargetLimiter:
-    """The limits of the deployments of a configuration. `now` returns seconds of the event loop, `wall` unix seconds,
-    `draw` a number from 0 to 1. Periods are reported in the configuration's time `zone`."""
+    """The limits of the deployments of a configuration. `now` returns the event loop's time in seconds, `wall` unix
+    seconds, `draw` a random number from 0 to 1. Periods are reported in the configuration's time `zone`."""
 
     registry: LimitRegistry
     now: Callable[[], float]
@@ -45,8 +45,8 @@ class TargetLimiter:
 
     async def hold(self, target: Target, record: RequestRecord) -> None:
         """Reserve the need of one call in the limits of a target, until the request or another call ends it. Raises
-        UpstreamError if the target is at a limit, which is no attempt. The reservation of an earlier call of the
-        request is given back first."""
+        UpstreamError if the target is at a limit; this does not count as an attempt. The reservation of an earlier call
+        of the request is given back first."""
         held = record.held
         if held is None:
             return
@@ -68,8 +68,8 @@ class TargetLimiter:
 
     def hold_at_once(self, target: Target, record: RequestRecord) -> tuple[bool, Reservation | None]:
         """Reserve one more call of a request in the limits of a target, beside the reservation of its first call.
-        Returns whether all limits had room at once, and the reservation (`None` if nothing limits the target), which
-        the caller settles."""
+        Return whether all limits had room at once, and the reservation (`None` if nothing limits the target), which the
+        caller settles."""
         held, scopes = record.held, self.scopes.get(target.label)
         if held is None or scopes is None:
             return True, None

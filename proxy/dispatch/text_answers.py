@@ -1,4 +1,5 @@
-"""The objects that respond to requests for text: the dispatcher, by calling vendors, and the objects in front of it."""
+"""The interface of the objects that respond to requests for text: the dispatcher, which calls vendors, and the objects
+that wrap it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable
@@ -16,7 +17,7 @@ class TextAnswers(Protocol):
     """Responds to requests for text. `proxy.dispatch.single_attempt.Dispatcher` does."""
 
     def whole(self, exchange: Exchange[UnifiedRequest]) -> Awaitable[tuple[CallPlan, Completion]]:
-        """Return the response to a request that is not streamed, and the target's calls that gave it.
+        """Return the prepared calls of the target that responded to a non-streaming request, and the response.
 
         Raises UpstreamError, DeadlinePassed and GatewayError.
         """
@@ -24,8 +25,8 @@ class TextAnswers(Protocol):
     def streamed(
         self, exchange: Exchange[UnifiedRequest]
     ) -> Awaitable[AbstractAsyncContextManager[tuple[CallPlan, Stream]]]:
-        """Return the stream of a request, which has to be entered at once. Entering yields the calls that give it, and
-        the stream, read up to its first content; leaving closes it.
+        """Return the stream of a request as a context manager that has to be entered at once. Entering yields the
+        prepared calls and the stream, read up to its first content; leaving closes the stream.
 
         Raises the errors of `whole` before the stream is yielded. A failure within the block comes after the commit
         point.
@@ -33,8 +34,8 @@ class TextAnswers(Protocol):
 
 
 class GuardingAnswers(ABC):
-    """TextAnswers that let through only the responses of `inner` that clients may get. A response cache uses it for
-    cached responses too, each time, and caches no response that it refuses."""
+    """TextAnswers that pass on only the responses of `inner` that clients may get. A response cache also checks each
+    cached response with it, and caches no response that it refuses."""
 
     __slots__ = ()
 
@@ -54,7 +55,7 @@ class GuardingAnswers(ABC):
     async def passed(
         self, exchange: Exchange[UnifiedRequest], prepared: CallPlan, completion: Completion
     ) -> tuple[CallPlan, Completion]:
-        """Return a non-streaming response as it is let through. Raises GatewayError if it is not."""
+        """Return a non-streaming response in the form that is passed on. Raises GatewayError if it is refused."""
 
     @abstractmethod
     def passing(
@@ -62,4 +63,4 @@ class GuardingAnswers(ABC):
         exchange: Exchange[UnifiedRequest],
         opened: AbstractAsyncContextManager[tuple[CallPlan, Stream]],
     ) -> AbstractAsyncContextManager[tuple[CallPlan, Stream]]:
-        """Yield a stream as it is let through. GatewayError is raised within `opened` if it is not."""
+        """Yield a stream in the form that is passed on. If it is refused, GatewayError is raised within `opened`."""

@@ -1,8 +1,8 @@
 """Read a form's Content-Type and the heads of its parts by one strict grammar, and write the heads anew.
 
-Readers of forms disagree about every looser syntax: blanks before "=", repeated parameters, the contents of quotes. So
-syntax outside this grammar is refused. The heads are written in the one spelling that all readers understand alike.
-Sources: RFC 2046, 5.1.1; RFC 7578, 4 and 5; RFC 8187, 3.2; WHATWG HTML, 4.10.21.8.
+Readers of forms disagree about any looser syntax: blanks before "=", repeated parameters, the contents of quotes. So
+this module refuses syntax outside its grammar. The heads are written in the one spelling that all readers understand
+alike. Sources: RFC 2046, 5.1.1; RFC 7578, 4 and 5; RFC 8187, 3.2; WHATWG HTML, 4.10.21.8.
 """
 
 import re
@@ -15,8 +15,8 @@ MAX_NAME: Final = 200
 """The maximum characters of a field's name."""
 
 _WORD: Final = r"[0-9A-Za-z!#$%&'*+.^_`|~-]+"
-# Clients omit the quotes that some characters of their boundaries need. This is safe: no vendor sees the client's
-# boundary.
+# Clients omit the quotes that some characters of their boundaries need. Accepting this is safe, because no vendor sees
+# the client's boundary.
 _BARE: Final = r"[0-9A-Za-z!#$%&'()*+,./:=?^_`|~-]+"
 _PARAMETER = re.compile(rf'[ \t]*;(?:[ \t]*({_WORD})=(?:"((?:[^"\\]|\\.)*)"|({_BARE})))?[ \t]*(?=;|$)')
 _LINE = re.compile(rf"({_WORD}):(.*)")
@@ -148,7 +148,8 @@ def _name(parameters: Mapping[str, str]) -> str:
 
 
 def _filename(parameters: Mapping[str, str]) -> str | None:
-    """Return the name of the file without its folders: some readers take them off, and no server should use them."""
+    """Return the name of the file without its folders: some readers remove the folders, and no server should use
+    them."""
     given = parameters.get("filename")
     if (encoded := parameters.get("filename*")) is not None:
         found = _ENCODED.fullmatch(encoded)
@@ -160,7 +161,7 @@ def _filename(parameters: Mapping[str, str]) -> str | None:
     base = re.split(r"[/\\]", given)[-1].strip(" \t")
     if base in ("", ".", "..") or _CONTROL.search(base):
         raise BadHead("has a filename that is not a file's name")
-    # Some readers decode what begins with "=?", as in the headers of mail.
+    # Some readers decode a text that begins with "=?", as in the headers of mail.
     return base.translate(_HARMLESS_IN_FILES).replace("=?", "=_")
 
 
@@ -172,7 +173,7 @@ def _decoded(escaped: str) -> str | None:
 
 
 def _content_type(value: str | None) -> tuple[str | None, str]:
-    """Return a part's Content-Type anew, and the charset by which a text is read. Raises BadHead."""
+    """Return a part's Content-Type in its new spelling, and the charset in which a text is decoded. Raises BadHead."""
     if not value:
         return None, "utf-8"
     kind, parameters = _split(value, "its Content-Type")

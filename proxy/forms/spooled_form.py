@@ -1,5 +1,5 @@
-"""A client's form in storage, which can be sent several times. Small forms are in memory, larger ones in an unnamed
-file."""
+"""Stores a client's form, so that it can be sent several times. Small forms are stored in memory, larger ones in an
+unnamed file."""
 
 import asyncio
 import codecs
@@ -36,11 +36,11 @@ it."""
 
 @dataclass(slots=True, eq=False)
 class SpooledForm:
-    """A form without the parts of one field, written anew.
+    """A stored form, whose parts have been written anew without the parts of one field.
 
-    `fields` has the texts of all fields; a repeated name has a list. Of files and of the fields in `cut`, it has the
-    beginning only. `files` has the names of the fields that are files. `read` is the number of bytes of all texts.
-    `close` frees the memory and the file. The file has no name, so it also vanishes with the process.
+    `fields` has the texts of all fields; a repeated name has a list. For files and for the fields in `cut`, it has only
+    the beginning of the content. `files` has the names of the fields that are files. `read` is the number of bytes of
+    all texts. `close` frees the memory and the file. The file has no name, so it also vanishes with the process.
     """
 
     boundary: str
@@ -203,7 +203,7 @@ class _Reading:
             await self.form.append(b"--%b\r\n%b" % (self.form.boundary.encode(), head.written()))
 
     def _check(self, head: PartHead, data: bytes, *, final: bool = False) -> None:
-        """Raise NotMultipart if a field is not valid text, because readers would decode it differently."""
+        """Raise NotMultipart if a field is not valid text, because readers would decode the field differently."""
         try:
             if self._text is not None:
                 self._text.decode(data, final)

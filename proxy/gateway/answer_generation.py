@@ -28,7 +28,7 @@ from proxy.teams.client_keys import permit_extras
 from proxy.teams.team_limiter import Later, RequestSize, TeamLimiter
 
 TOO_LONG: Final = "context_length_exceeded"
-"""The code of an error that says that a conversation does not fit."""
+"""The error code if a conversation does not fit into the context window."""
 
 
 class TextGeneration:
@@ -43,9 +43,9 @@ class TextGeneration:
         """Return the response to a request, as a stream or not. Raises GatewayError, here or in it, while nothing has
         been written.
 
-        Nearly every request has arrived completely and waits for nothing before it is sent to a vendor. So each step is
-        a plain function that returns the next step's awaitable. Only a step that has to wait is a coroutine, which
-        costs 1 us more.
+        Nearly every request has been received completely, and waits for nothing before its vendor is called. So each
+        step is a plain function that returns the next step's awaitable. Only a step that has to wait is a coroutine,
+        which costs 1 us more.
         """
         match, surface = exchange.match, exchange.surface
         body = None if surface.reads_context else exchange.whole_body()
@@ -83,7 +83,7 @@ class TextGeneration:
     async def _answer_changed(
         self, exchange: TextExchange, changing: Awaitable[UnifiedRequest], following: Iterator[RequestHook]
     ) -> web.StreamResponse:
-        """Respond to a request that a hook may change, and the hooks `following` it."""
+        """Respond to a request once a hook, and then the hooks `following` it, may have changed it."""
         request = await with_hooks(exchange.record, await changing, following, heavy=exchange.heavy)
         if request is not exchange.request:
             exchange.prompt_tokens = None
@@ -150,7 +150,7 @@ class TextGeneration:
         following: Iterable[RequestHook],
         waiting: ClientStream | None,
     ) -> web.StreamResponse:
-        """Respond to an admitted request that a hook changes, and the hooks `following` it."""
+        """Respond to an admitted request once a hook, and then the hooks `following` it, have changed it."""
         request = await changing
         exchange.request = await with_admitted(exchange.record, request, following, heavy=exchange.heavy)
         return await self._answer_admitted(exchange, waiting)
@@ -177,7 +177,7 @@ class TextGeneration:
     async def _answer_shortening(
         self, exchange: TextExchange, answers: TextAnswers, waiting: ClientStream | None
     ) -> web.StreamResponse:
-        """Respond with as much of a conversation as fits."""
+        """Respond to as much of a conversation as fits into the context window."""
         for _ in range(MOST_TRIES):
             try:
                 return await responded(exchange, answers, waiting)
@@ -187,7 +187,7 @@ class TextGeneration:
 
     async def read(self, exchange: TextExchange, operation: Operation) -> UnifiedRequest:
         """Return the request in a client's body, with the stored responses that it continues. Raises GatewayError for
-        an invalid one."""
+        an invalid request."""
         return await self._parsed(exchange, operation, await exchange.read_body())
 
     async def _parsed(self, exchange: TextExchange, operation: Operation, body: bytes) -> UnifiedRequest:
@@ -215,8 +215,8 @@ class TextGeneration:
         return await exchange.parsed(parse)
 
     async def _shorten(self, exchange: TextExchange, error: GatewayError) -> None:
-        """Remove the oldest turns of the conversation. Raises `error` if its code is not TOO_LONG, or if no turn can be
-        removed."""
+        """Leave the oldest turns of the conversation out. Raises `error` again if its code is not TOO_LONG, or if no
+        turn can be left out."""
         if error.facts.code != TOO_LONG:
             raise error
         shorten = partial(shortened, exchange.request, error.facts.message)

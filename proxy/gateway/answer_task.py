@@ -30,7 +30,7 @@ from proxy.telemetry.request_outcomes import record_failure
 from proxy.upstream.call_task import AnsweredParts, TaskCaller
 
 MANY_NUMBERS = 16_384
-"""Numbers of a response that is rendered on the event loop, which takes 2 ms."""
+"""The most numbers of a response that is rendered on the event loop, which takes 2 ms."""
 
 
 class TaskAnswers:
@@ -68,7 +68,7 @@ class TaskAnswers:
         return await exchange.respond(rendered, answer_headers(record))
 
     async def _dispatched(self, api: TaskApi[Q, A], exchange: Exchange[Q]) -> tuple[TaskCalls[A], A]:
-        """Return the response of the first target that gives one, and the calls that gave it. Raises GatewayError."""
+        """Return the prepared calls of the first target that responds, and its response. Raises GatewayError."""
         record, request, team = exchange.record, exchange.request, exchange.team
         kept: AnsweredParts[A] = AnsweredParts(lambda part: part.usage)
 

@@ -1,4 +1,4 @@
-"""The exchange with a client: reads and plans the client's request, and writes its response."""
+"""The exchange of one client request in the gateway: the request is read and planned, and its response is written."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -38,22 +38,23 @@ from proxy.telemetry.request_outcomes import record_client_gone
 from proxy.timers import Timers, TimerWheel, loop_alarms
 
 BUFFERED_BYTES: Final = 64 * 1024
-"""The most bytes of a response that the connection's buffer accepts at once."""
+"""The most bytes of a response that the connection's buffer takes at once."""
 
 _SECONDS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 _EVENTS: Final = header_lines(STREAM_HEADERS)
 _JSON: Final = header_lines({**BASE_HEADERS, "Content-Type": JSON, "x-accel-buffering": "no"})
-"""The header lines of a response that begins with keep-alives. They forbid nginx to buffer it."""
+"""The lines of a response head that keep-alives follow. Without `x-accel-buffering: no`, nginx would hold keep-alives
+back."""
 
 
 @dataclass(slots=True, eq=False)
 class Exchanges:
     """The state that the exchanges of all clients share. `hooks` are the hooks of requests that begin from now on;
-    `deadlines` are the deadlines of the requests in flight, through which they can be ended; `alarms` are their timers;
+    `deadlines` are the deadlines of the requests in flight, by which they can be ended, and `alarms` are their timers;
     `draining` makes each response close its connection; `now` is the event loop's clock in seconds; `guard` calls
-    observers while requests run; `wheel` calls the streams that are due to send a keep-alive; work of large requests
-    runs in `threads`."""
+    observers while requests run; `wheel` calls the streams of clients that wait in silence; work of large requests runs
+    in `threads`."""
 
     metrics: Metrics
     now: Callable[[], float]
@@ -69,18 +70,18 @@ class Exchanges:
         self.wheel = TimerWheel(self.alarms)
 
     def response(self, status: int, body: bytes, record: RequestRecord, extra: Mapping[str, str]) -> BufferedResponse:
-        """Return a response with these headers, and note its status in the record."""
+        """Return a response with these extra headers, and note its status in the record."""
         return self.settled(status, body, record, header_lines(extra))
 
     def settled(self, status: int, body: bytes, record: RequestRecord, lines: str) -> BufferedResponse:
-        """Do as `response`, but with headers that are already formatted as lines."""
+        """Do as `response`, with headers that are already formatted as lines."""
         if record.held is not None:
             self.end_held(record)
         return self.unsettled(status, body, record, lines)
 
     def unsettled(self, status: int, body: bytes, record: RequestRecord, lines: str) -> BufferedResponse:
-        """Return a response that takes time to write. The reservations of the request in limits end with its record,
-        not now, because the ledger distinguishes its rows by the time when they end."""
+        """Return a response that takes time to be written. The request's reservations in limits are not ended here, but
+        with its record, because the ledger distinguishes its rows by the time of their end."""
         record.status = status
         show(record, body)
         lines = f"x-request-id: {record.request_id}\r\n{lines}"  # the id has only characters that headers allow
@@ -97,7 +98,7 @@ class Exchanges:
         return response
 
     def end_held(self, record: RequestRecord) -> None:
-        """End the reservations of a request in limits, if it has any. A bug in this step changes no response."""
+        """End the reservations of a request in limits, if it has any. An exception meanwhile changes no response."""
         if record.held is not None and not record.held.ended:
             self.guard.call("limits", record.request_id, record.held.end, record)
 
@@ -122,12 +123,12 @@ T = TypeVar("T")
 
 class ClientExchange(Exchange[R]):
     """An exchange with its client. The listener's request and its `head` are set from the beginning. `snapshot`, `key`,
-    `team` and `hooks` are set once the team is known, and do not change afterwards. `request`, `plan` and `deadlines`
-    are set once the request has been parsed and planned.
+    `team` and `hooks` are set once the team is known, and do not change until the end. `request`, `plan` and
+    `deadlines` are set once the request has been parsed and planned.
 
-    `size` is the number of bytes of its body and of the stored responses that it continues. `continued` is the number
-    that identifies their conversation. `prompt_tokens` is the estimated length of a prompt that was measured off the
-    event loop.
+    `size` is the number of bytes of the request's body and of the stored responses that it continues, `continued` is
+    the number of the conversation of these responses, `prompt_tokens` the estimated length of a prompt that was
+    measured off the event loop.
     """
 
     __slots__ = (
@@ -161,8 +162,8 @@ class ClientExchange(Exchange[R]):
         return next((source for hook in self.hooks if (source := hook.context()) is not None), None)
 
     def default_model(self, task: Task | None = None) -> str | None:
-        """Return the model for a body that names no model: the path's model, or else the configuration's default.
-        Raises GatewayError if the name in the path is invalid."""
+        """Return the model for a body without a model: the model in the path, or else the configuration's default
+        model. Raises GatewayError for a path with an invalid name."""
         if self.match.tail is None:
             surface, snapshot = self.surface.name, self.snapshot
             return snapshot.default_models.get(surface) if task is None else snapshot.task_models.get((surface, task))
@@ -180,8 +181,8 @@ class ClientExchange(Exchange[R]):
         return cast(N, replace(cast(UnifiedRequest, request), model=name))
 
     async def parsed(self, parse: Callable[[], T]) -> T:
-        """Return the result of `parse`, which runs in a thread if the body is heavy. The result is freed off the event
-        loop once the request has ended."""
+        """Return the result of `parse`, which runs in a thread if the body is heavy. Such a result is freed off the
+        event loop once the request has ended."""
         if not self.heavy:
             return parse()
         request = await self.shared.threads.run(self.record.owner, parse)
@@ -191,15 +192,15 @@ class ClientExchange(Exchange[R]):
     # Its plan -------------------------------------------------------------------------------------------------------
 
     def plan_task(self, name: str, load: Load) -> None:
-        """Plan a request for the model or route `name` of its team, and note the name in the record. Raises
-        GatewayError for a name that the team may not use."""
+        """Plan a request for the team's model or route `name`, and note the name in the record. Raises GatewayError for
+        a name that the team may not use."""
         self.plan = plan_for(self.snapshot, self.team, name, self.surface.name, load)
         self.record.model = self.plan.label
 
     def plan_text(self: "ClientExchange[UnifiedRequest]", limits: TeamLimiter, load: Load) -> None:
-        """Do as `plan_task`, but order the targets by the conversation of the request, and plan for another name if the
-        budget of its team routes the request there. This is only for text: no other task has turns, or can be done by a
-        chat model."""
+        """Do as `plan_task`, with the conversation of the request taken into account, and with another name if the
+        budget of its team requires that. This is only for text: other tasks have no turns, and a chat model cannot do
+        them."""
         record, name, snapshot = self.record, self.request.model, self.snapshot
         if snapshot.has_affinity:
             plan = self._placed(self.team, name, load)
@@ -207,7 +208,7 @@ class ClientExchange(Exchange[R]):
             plan = plan_for(snapshot, self.team, name, self.surface.name, load)
         if limits.routed and (instead := limits.route(self.key, snapshot)) is not None and instead[0] != name:
             record.routed, team = instead
-            # The response names the model that served the request, as it does for a route of the configuration.
+            # As for a route of the configuration, the response names the model that served.
             plan = replace(self._placed(team, record.routed, load), by_route=True)
         self.plan = plan
         record.model = plan.label
@@ -225,7 +226,7 @@ class ClientExchange(Exchange[R]):
         return plan
 
     def add_hooks(self: "ClientExchange[UnifiedRequest]") -> None:
-        """Add the hooks that the request has by the features of its plan."""
+        """Add the hooks of the features that the request's plan uses."""
         self.hooks = (*self.hooks, *self.shared.hooks.of_plan(self, self.http.headers))
 
     def set_deadlines(self) -> None:
@@ -247,7 +248,7 @@ class ClientExchange(Exchange[R]):
     # Its body -------------------------------------------------------------------------------------------------------
 
     async def read_body(self) -> bytes:
-        """Return the body. Raises GatewayError if it cannot be read, or exceeds the limit together with the bodies of
+        """Return the body. Raises GatewayError if it cannot be read, or does not fit into memory beside the bodies of
         other requests."""
         body = self.whole_body()
         if body is not None:
@@ -261,7 +262,8 @@ class ClientExchange(Exchange[R]):
         return self._taken(body)
 
     def whole_body(self) -> bytes | None:
-        """Return the body if all of it has already arrived, else `None`. Raises the same errors as `read_body`."""
+        """Return the body if it has been received completely, without waiting; else `None`. Raises as `read_body`
+        does."""
         body = received_body(self.http)
         if body is None:
             return None
@@ -279,21 +281,21 @@ class ClientExchange(Exchange[R]):
         return body
 
     def _hold_body(self, length: int) -> None:
-        """Count `length` received bytes. Raises GatewayError if they exceed the limit together with the bytes of other
+        """Count `length` received bytes. Raises GatewayError if they are too many beside the bytes of other
         requests."""
         if not self.admitted.hold_body(length):
             raise self.shared.overloaded(self.record, OverloadReason.BODY_BYTES)
 
     def hold_more(self, length: int) -> None:
-        """Count bytes that the request needs besides its body. Raises GatewayError if they exceed the limit together
-        with the bytes of other requests."""
+        """Count bytes that the request needs besides its body. Raises GatewayError if they are too many beside the
+        bytes of other requests."""
         if not self.admitted.hold_more(length):
             raise self.shared.overloaded(self.record, OverloadReason.BODY_BYTES)
 
     # Its response ---------------------------------------------------------------------------------------------------
 
     async def begin_stream(self, extra: Mapping[str, str]) -> StreamedResponse:
-        """Begin a streamed response with these headers, which are sent together with its first chunk."""
+        """Begin a streamed response with these extra headers. They are sent together with its first chunk."""
         response = self._opened(StreamedResponse({**STREAM_HEADERS, **extra}, self._own_lines()))
         self.stream_begun()
         return response
@@ -306,17 +308,17 @@ class ClientExchange(Exchange[R]):
         return ClientStream(self.open_json, self.record, self.shared.wheel, BLANK, every)
 
     def open_events(self, lines: str) -> StreamedResponse:
-        """Begin a stream of events with these header lines. This does the same as `begin_stream`, but without a mapping
-        for the headers that are the same in every head. The exchange has the slot of a request until `stream_begun` is
+        """Begin a stream of events with these extra header lines. Unlike `begin_stream`, this builds no mapping of the
+        headers that are the same in every head. The exchange keeps the slot of a request until `stream_begun` is
         called."""
         return self._opened(StreamedResponse({}, f"{_EVENTS}{self._own_lines()}{lines}", whole_events=True))
 
     def open_json(self, lines: str) -> StreamedResponse:
-        """Begin a response whose JSON body is written later and may have any length."""
+        """Begin a response whose JSON body follows and may have any length."""
         return self._opened(StreamedResponse({}, f"{_JSON}{self._own_lines()}{lines}"))
 
     def stream_begun(self) -> None:
-        """Take the slot of a stream, and free the memory of the client's request."""
+        """Exchange the request's slot for the slot of a stream, and free the client's request."""
         self.admitted.commit()
         if self.http.content.at_eof():
             cast(Incoming, self.http).let_head_and_body_go()
@@ -359,8 +361,8 @@ class ClientExchange(Exchange[R]):
 
 
 def seconds_of(text: str) -> float:
-    """Return the seconds within which the client wants the response. They are a duration, because the client's clock
-    may differ. Raises GatewayError if the text is not a number of seconds."""
+    """Return the seconds within which the client wants the response. They are a duration, so that the clocks may
+    differ. Raises GatewayError for any other text."""
     if not _SECONDS.fullmatch(text) or not float(text):
         raise invalid_request(
             (FieldProblem((TIMEOUT_HEADER,), f"'{TIMEOUT_HEADER}' must be a number of seconds, such as 30 or 2.5."),)

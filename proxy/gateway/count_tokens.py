@@ -1,9 +1,8 @@
 """Counts the tokens of a prompt for clients of Anthropic's Messages API: `POST /v1/messages/count_tokens`.
 
-A valid body for a known model always gets a count: the vendor's own count if the vendor speaks the API, the count of
-the engine's tokenizer, or an estimate, which a response header marks. If Claude Code gets no count, it makes calls that
-cost money instead. A call of a vendor counts towards the team's limits of requests; at a limit the response is the
-estimate.
+A valid body for a known model always gets a count: the vendor's own if it speaks the API, the count of the engine's
+tokenizer, or an estimate, which a header reports. Claude Code replaces a missing count by calls that cost money. A call
+to a vendor counts towards the team's limits of requests. If the team is at a limit, the response is the estimate.
 
 Source: `anthropic` 2.12.0 `MessageCountTokensParams`, `MessageTokensCount`; Claude Code 2.1.197, November 2026.
 """
@@ -58,8 +57,8 @@ class TokenCounting:
     async def count(
         self, exchange: ClientExchange[UnifiedRequest], request: UnifiedRequest
     ) -> tuple[int, Mapping[str, str]]:
-        """Return the number of tokens of a request's prompt, and the headers of the response, which mark an estimate.
-        Raises GatewayError for a model that the team may not use."""
+        """Return the number of tokens of a request's prompt, and the headers of the response, which report an estimate
+        as such. Raises GatewayError for a model that the team may not use."""
         record, heavy = exchange.record, exchange.heavy
         record.asked = request.model
         exchange.request = request = await with_hooks(record, request, exchange.hooks, heavy=heavy)
@@ -75,8 +74,8 @@ class TokenCounting:
         return tokens, headers
 
     async def _counted(self, exchange: ClientExchange[UnifiedRequest]) -> int | None:
-        """Return the count of the first healthy target's vendor. `None` if it has no count, if it does not respond
-        in time, or if the team is at a limit."""
+        """Return the count of the first healthy target's vendor; `None` if the vendor returns no count, if it does not
+        respond in time, or if the team is at a limit."""
         dispatcher, record, team = self._dispatcher, exchange.record, exchange.team
         order = dispatcher.deployments.breakers.arrange(exchange.plan.targets, dispatcher.now(), team.tenant)
         if not order.ready or not self._is_admitted(exchange):
@@ -90,7 +89,7 @@ class TokenCounting:
                 called = tokens is not None
                 return tokens
         except (TimeoutError, UpstreamError, GatewayError, Refusal):
-            # A failure of the vendor is not reported here: the response to the prompt itself will report it.
+            # If the vendor has a problem, the response to the prompt itself will report it.
             return None
         finally:
             record.waited += dispatcher.now() - started
@@ -99,8 +98,8 @@ class TokenCounting:
                 dispatcher.guard.call("limits", record.request_id, give_back)
 
     def _is_admitted(self, exchange: ClientExchange[UnifiedRequest]) -> bool:
-        """Return whether the team's limits admit a call of a vendor now. The limits count the call until it has
-        ended."""
+        """Return whether the team's limits permit a call to a vendor now. The call is reserved in the limits until it
+        has ended."""
         try:
             return self._limits.admit(exchange.key, exchange.plan, exchange.record, _count_alone) is None
         except GatewayError:
@@ -109,7 +108,7 @@ class TokenCounting:
 
     async def _asked(self, target: Target, exchange: ClientExchange[UnifiedRequest]) -> int | None:
         """Return the count of a target's vendor; `None` if it does not count."""
-        # The import is here because it loads Claude's dialects, without which the start is shorter.
+        # This import also loads Claude's dialects; the gateway starts faster without them.
         from providers.dialects.native_token_counts import count_request, read_count
 
         threads, calls = self._dispatcher.off_loop.threads, self._dispatcher.calls
@@ -133,5 +132,5 @@ class TokenCounting:
 
 
 def _count_alone() -> RequestSize:
-    """Return the size of a call that counts tokens: one request without tokens, because no vendor charges for it."""
+    """Return the size of a call that counts tokens: it generates nothing, and no vendor charges for it."""
     return 0, 0, 1

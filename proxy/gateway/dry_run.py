@@ -1,6 +1,6 @@
 """Dry run of a request: the rules that choose its targets, and the exact call that each would get.
 
-Never sends, waits, reads a clock or draws: equal input gives an equal explanation.
+It never sends or waits, and reads no clock and no random numbers: equal input gives an equal explanation.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -52,7 +52,7 @@ Outcome = Calls | Refusal
 
 
 class NotServed(Refusal):
-    """A target that the mock does not serve: the request that comes to it ends with `answer`."""
+    """A target that the mock does not serve. A request that is routed to the target gets `answer`."""
 
     def __init__(self, answer: GatewayError) -> None:
         super().__init__(
@@ -67,7 +67,7 @@ class NotServed(Refusal):
 class Trial:
     """One target of the plan with the calls it would get, or with the reason why it cannot honour the request.
 
-    `behind` are the fields for which it comes after targets that honour them.
+    `behind` are the fields that this target would drop, and because of which it comes after targets that honour them.
     """
 
     target: Target
@@ -77,17 +77,18 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The course of one request.
+    """The explanation of one request.
 
     `fallbacks` are the targets used after a failure of a kind for which the configuration has its own list. `drawn` is
-    set if the order of the targets varies between requests; this is one possible order. `error` is status and body of
-    the response if nothing would be sent, `logged` the code in the log if that differs. `plan` is `None` if the request
-    is refused before it is planned, `limits` if nothing limits it; a budget may also route it to another name,
-    depending on the amount spent then. `plugins` are the configuration's plugins that the request would pass; they are
-    not called here. `fallbacks_of` is the route at which the fallbacks are written, empty if that is the name itself.
-    `placed` is how the conversation of the request orders the targets (`None`: the name has no affinity),
-    `with_headers` whether the client's headers are known. If the name has second attempts, `unhedged` is why this
-    request has no second attempt, as a clause (`None`: it may have one).
+    set if the order of the targets varies between requests; this is one possible order. `error` is the status and the
+    body of the response if nothing would be sent upstream; `logged` is the error code in the log if it differs from the
+    code in the response. `plan` is `None` if the request is refused before it is planned, `limits` is `None` if nothing
+    limits the request. A budget may also route the request to another name, depending on the amount spent at that time.
+    `plugins` are the configuration's plugins that the request would pass; they are not called here. `fallbacks_of` is
+    the route that defines the fallbacks, empty if it is the requested name itself. `placed` is how the conversation of
+    the request orders the targets (`None`: the name has no affinity), `with_headers` whether the client's headers are
+    known. If the name has second attempts, `unhedged` is the reason why this request has no second attempt, as a clause
+    (`None`: it may have one).
     """
 
     path: str
@@ -127,7 +128,8 @@ class Explanation:
         return self.unhedged or why_not_first(calls)
 
     def why_skipped(self, placement: Placement) -> str | None:
-        """Return why the best member of a group is not the first to be called, as a clause; `None` if it is."""
+        """Return the reason why the best member of a group is not called first, as a clause; `None` if it is called
+        first."""
         if placement.why_skipped is not None:
             return placement.why_skipped
         name, home = placement.ranked_names[0], placement.home
@@ -143,17 +145,17 @@ class Explanation:
 
 @dataclass(slots=True)
 class _ObservedIdle(Idle):
-    """No load; `drawn` is whether a policy has used chance or turns."""
+    """A load of zero. `drawn` is set if a policy has used a random number or a turn."""
 
     drawn: bool = field(default=False)
 
     def draw(self) -> float:
-        """Return the lowest draw."""
+        """Return the lowest random number, and note that it was drawn."""
         self.drawn = True
         return 0.0
 
     def turn(self, group: str) -> int:
-        """Return the first turn."""
+        """Return the first turn, and note that it was taken."""
         self.drawn = True
         return 0
 
@@ -167,11 +169,11 @@ class _RequestBytes:
 
 
 class NotGenerating(ValueError):
-    """A path without calls that could be explained."""
+    """The error for a path whose requests cannot be explained."""
 
 
 class StoreNeeded(ValueError):
-    """A request that refers to stored responses, which only a running gateway has."""
+    """The error for a request that refers to stored responses, which only a running gateway has."""
 
 
 _Planned: TypeAlias = tuple[Plan, Callable[[Target], Outcome], RequestSize, str | None]
@@ -183,8 +185,8 @@ def explained(
 ) -> Explanation:
     """Explain a POST of `body` to `path` with a key of the team.
 
-    `headers` have case-insensitive names; only headers that name a conversation matter, and no value is in the
-    explanation. `None`: they are not known.
+    `headers` have case-insensitive names; only headers that name a conversation matter, and the explanation contains no
+    header value. `None` means that the headers are not known.
 
     Raises NotGenerating for another kind of path, and StoreNeeded.
     """
@@ -225,7 +227,7 @@ def explained(
 
 
 def _fallbacks_of(snapshot: Snapshot, team: Team, plan: Plan | None) -> str:
-    """Return the route at which the fallbacks of a plan are written, empty if it is the one that was asked for."""
+    """Return the route that defines the fallbacks of a plan, empty if it is the requested name itself."""
     route = None if plan is None else team.routes.get(plan.asked) or snapshot.routes.get(plan.asked)
     return "" if route is None else settings_of(snapshot, team, route).fallbacks_of
 
@@ -280,13 +282,14 @@ def _planned_passed(snapshot: Snapshot, team: Team, match: PathMatch, task: Task
 def _trials(outcome: Callable[[Target], Outcome], plan: Plan, targets: Sequence[Target]) -> tuple[Trial, ...]:
     dropping = plan.dropping
     first = next((position for position, target in enumerate(targets) if target in dropping), 0)
-    # If all of them would drop something, no target comes after another for it.
+    # If every target would drop a field, this does not change the order.
     behind = dropping if first else {}
     return tuple(Trial(target, _served(outcome(target), target), behind.get(target, ())) for target in targets)
 
 
 def _served(outcome: Outcome, target: Target) -> Outcome:
-    """Return an outcome, as the transport of its calls would have it."""
+    """Return the outcome after the transport of its calls: NotServed if the transport is the mock and does not serve
+    them."""
     if isinstance(outcome, Refusal) or not any(sent.url.startswith(SCHEME) for sent in sent_calls(outcome)):
         return outcome
     answer = refused_by_mock(target)
@@ -312,12 +315,12 @@ def sent_calls(calls: Calls) -> tuple[UpstreamRequest, ...]:
 
 
 def is_counted(calls: Calls) -> bool:
-    """Return whether the prompt is held against the context window first."""
+    """Return whether the tokens of the prompt are first counted and compared with the context window."""
     return isinstance(calls, CallPlan) and calls.counted
 
 
 def why_dropped(calls: Calls) -> Mapping[str, str]:
-    """Return the dropped fields that the target refuses, each with the words of the refusal."""
+    """Return the dropped fields that the target refuses, each with the text of the refusal."""
     return calls.refused if isinstance(calls, CallPlan) else {}
 
 
@@ -342,8 +345,8 @@ def upstream_headers(sent: UpstreamRequest) -> dict[str, str]:
 
 
 def default_path(surface: str, body: bytes) -> str:
-    """Return the surface's first path for a body of this prompt; the path of text completions if it has no prompt, and
-    the first path if the surface has one kind of body alone."""
+    """Return the surface's first path for the prompt field in this body. If the body has no such field, return the path
+    of text completions. If the surface lacks the path, return its first path."""
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:

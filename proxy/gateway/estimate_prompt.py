@@ -1,7 +1,7 @@
-"""Estimates the tokens of a conversation for which no tokenizer is available. Clients plan by the number.
+"""Estimates the tokens of a conversation if no tokenizer can count them, for clients that plan by the number.
 
-The estimate is rounded up: if it were too low, the client would get an error when the conversation no longer fits. The
-data of media does not count as text, and reasoning that vendors accept without reading it is not counted.
+The estimate is rounded up, because a client that underestimates a conversation runs into an error at the context
+window. Data of media is not counted as text, and reasoning that vendors take back unread is not counted.
 
 Source: the "Vision" page of Anthropic for the tokens of an image, November 2026. The other numbers are rules of thumb.
 """
@@ -21,19 +21,19 @@ from proxy.limits.token_estimate import DEFAULT_OUTPUT_TOKENS, TEXT_BYTES_PER_TO
 from proxy.teams.team_limiter import RequestSize
 
 BYTES_PER_TOKEN = 3
-"""UTF-8 bytes per token: fewer than of prose, since agents send mostly code and JSON."""
+"""UTF-8 bytes per token: fewer than for prose, because agents send mostly code and JSON."""
 
 PER_MESSAGE, PER_TOOL = 6, 12
-"""Tokens that each message and each tool's definition takes besides its text."""
+"""Additional tokens for each message, and for each definition of a tool."""
 
 PER_MEDIUM = 1600
-"""Tokens of an image of the largest size that is not scaled down, and the fewest tokens of any other medium."""
+"""Tokens of an image of the largest size that vendors do not scale down, and the least tokens of any other medium."""
 
 _FILE_BYTES_PER_TOKEN = 5
 """Characters of a file's base64 text per token."""
 
 _MOST_FIELDS = 256
-"""The most fields of a client's own body that are looked at for amounts on the event loop."""
+"""The most fields of a client's own body that are searched for amounts on the event loop."""
 
 _OF_TEXT = ("text", "refusal")
 
@@ -96,8 +96,8 @@ def is_short_work(request: UnifiedRequest) -> bool:
 
 
 def _most_sent(request: UnifiedRequest, targets: Sequence[Target]) -> int | None:
-    """Return the client's limit as sent to the target with the greatest limit of its own; `None` if the client gave no
-    limit."""
+    """Return the client's `max_tokens` as sent to the target with the greatest limit of its own; `None` if the client
+    gave no limit."""
     most = request.params.get("max_tokens")
     if most is None:
         return None
@@ -105,14 +105,15 @@ def _most_sent(request: UnifiedRequest, targets: Sequence[Target]) -> int | None
 
 
 def _held(amount: int, targets: Sequence[Target]) -> int:
-    """Return the client's limit of tokens as it would be sent to the target with the greatest limit of its own."""
+    """Return a number of tokens that a client requests, lowered to the greatest limit of its own that any target
+    has."""
     limits = [amount if target.max_output_tokens is None else target.max_output_tokens for target in targets]
     return min(amount, max(limits, default=amount))
 
 
 def _with_members(request: UnifiedRequest, targets: Sequence[Target], size: int, answers: int) -> RequestSize:
-    """Return the size of a request with fields that go to vendors unchanged: the tokens that they let a vendor generate
-    count, and their text is read with the prompt."""
+    """Return the size of a request with fields that go to vendors unchanged. It includes the tokens that the fields let
+    a vendor generate, and their text, which is read with the prompt."""
     added = [members for members in (request.unknown, request.extra_params) if members]
     size += sum([len(orjson.dumps(members)) for members in added])
     most = _most_sent(request, targets)
@@ -130,11 +131,11 @@ def _with_members(request: UnifiedRequest, targets: Sequence[Target], size: int,
 
 
 def _repeats_prompt(request: UnifiedRequest, target: Target) -> bool:
-    """Return whether a target needs one call for each choice, each of which reads the prompt again."""
+    """Return whether a target needs a separate call for each choice, each of which reads the prompt again."""
     try:
         return not target.dialect.capabilities(request, target)["n"].native
     except Refusal:
-        return False  # it is not asked
+        return False  # the target is not called
 
 
 def _of_messages(messages: Sequence[JsonObject]) -> int:

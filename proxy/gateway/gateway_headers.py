@@ -12,8 +12,9 @@ from proxy.surfaces.surface import Surface
 
 
 def attempt_headers(record: RequestRecord) -> dict[str, str]:
-    """Return headers with the deployment called last, the number of attempts, the vendor's id of the last one, and the
-    name that requests go to if a budget chose it; no headers if no deployment was called."""
+    """Return headers with the deployment that was called last, the number of attempts, the vendor's id of the last
+    attempt, and the name to which a budget routed the request, if it did. Return no headers if no deployment was
+    called."""
     if record.called is None:
         return {}
     headers = _called(record.called, len(record.attempts))
@@ -30,7 +31,7 @@ def refusal_headers(record: RequestRecord, surface: Surface, facts: ErrorFacts) 
 
 
 def answer_headers(record: RequestRecord) -> Mapping[str, str]:
-    """Return the headers of a response: the deployment, and which fields were emulated, dropped or changed."""
+    """Return the headers of a response: the deployment, and the fields that were emulated, dropped or changed."""
     headers = {**record.passed_on, **attempt_headers(record)}
     if record.guarded is not None:
         _add_guarded(headers, record, record.guarded)
@@ -48,7 +49,8 @@ def answer_headers(record: RequestRecord) -> Mapping[str, str]:
 
 
 def answer_lines(record: RequestRecord) -> str:
-    """Return `answer_headers` as lines. Most responses name their deployment alone, and have the same lines for it."""
+    """Return `answer_headers` as lines. Most responses name only their deployment, so the lines are cached for each
+    deployment."""
     called = record.called
     if called is None or record.emulated or record.dropped or record.guarded is not None or record.cache is not None:
         return header_lines(answer_headers(record))
@@ -68,7 +70,7 @@ def _called(called: str, attempts: int) -> dict[str, str]:
 
 
 def _add_guarded(headers: dict[str, str], record: RequestRecord, marks: GuardMarks) -> None:
-    """Name the plugins that changed something, and note the fields that they dropped."""
+    """Add headers with the plugins that changed the request or the response, and with the fields that they dropped."""
     if marks.names:
         headers["x-dragoman-guarded"] = ", ".join(marks.names)
     record.dropped = (*record.dropped, *(each for each in marks.dropped if each not in record.dropped))

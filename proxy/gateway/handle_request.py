@@ -69,11 +69,11 @@ Respond = Callable[[ClientExchange[Any]], Awaitable[web.StreamResponse]]
 
 class Gateway:
     """Handles the requests of the public listener, within the limits of their teams. `emit` receives each finished
-    record once; `generation` responds to requests for text; `counting` responds to requests for token counts;
-    `catalogue` makes the lists of models.
+    record once. `generation` responds to requests for text, `counting` to requests that count tokens, and `catalogue`
+    makes the lists of models.
 
-    `on_begin` receives each record once its team is known. `usage` returns the usage of a team for a query string.
-    `idle` is set while no request is in flight.
+    `on_begin` receives each record once its team is known. `usage` returns the usage of a team for a query string and
+    the team. `idle` is set while no request is in flight.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Gateway:
 
     @property
     def draining(self) -> bool:
-        """Whether each response closes its connection, since the process is to end."""
+        """Whether each response closes its connection, because the process is about to end."""
         return self._exchanges.draining
 
     @draining.setter
@@ -146,7 +146,7 @@ class Gateway:
         self._exchanges.draining = draining
 
     def use_receipts(self, *, on: bool) -> None:
-        """Send receipts for requests that begin from now on, or send no receipts."""
+        """Set whether requests that begin from now on get receipts."""
         self._receipt = NAMELESS if on else None
 
     @property
@@ -184,7 +184,7 @@ class Gateway:
             raise
         except MemoryError:
             return self._error_response(surface, self._exchanges.overloaded(record, OverloadReason.MEMORY), record)
-        except Exception:  # the outermost handler: no bug of the gateway may close a connection without a response
+        except Exception:  # the outermost handler: no exception here may close the connection without a response
             self._log_traceback(record)
             return self._error_response(surface, internal_error(), record)
         finally:
@@ -200,14 +200,14 @@ class Gateway:
         if record.unanswered:
             self.guard.call("ledger", record.request_id, record.bill_unanswered)
         if record.receipt is not None:
-            record.receipt = NAMELESS  # otherwise the record would keep the configuration in memory
-        record.hooks = ()  # otherwise the record would keep replaced plugins in memory
+            record.receipt = NAMELESS  # else the record would keep the configuration in memory
+        record.hooks = ()  # else the record would keep replaced plugins in memory
         self._emit(record)
         if record.heavy:
             self._dispatcher.off_loop.threads.free(record.heavy)
 
     def refuse(self, http: web.BaseRequest, error: GatewayError) -> BufferedResponse:
-        """Respond to a request whose head is invalid, and record the request."""
+        """Respond to a request whose head is invalid, and record it."""
         path, now = path_of(http), self._now()
         surface = resolve_path(path).surface
         record = RequestRecord(request_id(http.headers), now, surface.name, path, http.remote or "")
@@ -252,8 +252,8 @@ class Gateway:
         return self._actions[action](exchange)
 
     def _receipt_of(self, snapshot: Snapshot, team: Team, asked: str | None) -> Receipt:
-        """Return the receipt of a team's request; `asked` is the value of the header that requests it. Raises
-        GatewayError for an unknown value."""
+        """Return the receipt of a team's request. `asked` is the header that selects it. Raises GatewayError for an
+        unknown value."""
         if self._receipts_of is not snapshot:
             self._receipts, self._receipts_of = {}, snapshot
         receipt = self._receipts.get(team)
@@ -312,7 +312,7 @@ class Gateway:
         return self._exchanges.response(200, body, exchange.record, {})
 
     async def _show_usage(self, exchange: ClientExchange[Any]) -> BufferedResponse:
-        """Return the usage of the key's team. No limit counts this as a request."""
+        """Return the usage of the key's team. This request counts for no limit."""
         if self.usage is None or exchange.key is NO_KEY:
             raise usage_unknown()
         answer = await self.usage(exchange.http.query_string, exchange.team.name)

@@ -16,20 +16,20 @@ from proxy.teams.client_keys import key_digest
 from proxy.upstream.loop_detection import HOPS
 
 TIMEOUT_HEADER: Final = "x-request-timeout"
-"""The header with the seconds in which the client wants the response."""
+"""The header with the seconds within which the client wants the response."""
 
 _SLASHES = re.compile(r"/{2,}")
 
 
 class RequestHead:
     """The fields of a head that the gateway reads, read once for all requests with equal heads (`HeadFindings`): most
-    requests of a client differ in nothing but the body and its length, and this would take 6 us of each.
+    requests of a client differ only in the body and its length, and reading the fields would take 6 us for each.
 
-    So it holds nothing that follows from the configuration or the time: of the key it holds the digest, by which each
-    request finds the team in the current configuration. `action` is `None` if the path or the method is not served,
-    `given_id` if the client gave no id that is fit for headers and logs; `from_gateway` is set if another gateway of
-    this kind has sent it, `aside` if no deployment is called for it. `receipt` is the header that requests a receipt,
-    `timeout` the header with the seconds in which the client wants the response.
+    So it holds nothing that depends on the configuration or the time. It holds the digest of the key, with which each
+    request finds its team in the current configuration. `action` is `None` if the path or the method is not served,
+    `given_id` is `None` if the client gave no id that is fit for headers and logs. `from_gateway` is set if another
+    gateway of this kind sent the request, `aside` if no deployment is called for it. `receipt` is the header that
+    requests a receipt, `timeout` the header with the seconds in which the client wants the response.
     """
 
     __slots__ = (

@@ -1,5 +1,5 @@
-"""The models list, rendered once for each team (a key of its own names counts as one) and surface of a snapshot and of
-the models that vendors' lists have named."""
+"""The models list. It is rendered once for each team and surface, until the snapshot or the vendors' lists change. A
+key with its own names counts as a team."""
 
 import asyncio
 import time
@@ -21,10 +21,10 @@ from proxy.surfaces.surface import ModelCard, Surface
 T = TypeVar("T")
 
 MAX_BYTES: Final = 32 * 2**20
-"""The most bytes of all cached lists, of which the oldest are evicted. 10,000 models take 1.5 MB."""
+"""The most bytes of all cached lists. Above it the oldest lists are evicted. 10,000 models take 1.5 MB."""
 
 SLICE: Final = 0.002
-"""Seconds for which rendering a list holds the event loop at a time."""
+"""The most seconds for which rendering a list blocks the event loop at a time."""
 
 ROUTED: Final = "dragoman"
 """The owner of a name that the configuration defines."""
@@ -39,8 +39,9 @@ NOTHING: Final = ListedModel("")
 
 
 class Catalogue:
-    """Renders and caches the lists of the latest snapshot. `since` is the models' `created` (unix s), `now` a clock
-    (s); `discovered` has the vendors' own lists, if the configuration has them fetched."""
+    """Renders and caches the lists of the latest snapshot. `since` is the value of the models' `created` in unix
+    seconds, and `now` returns seconds of a clock. `discovered` has the vendors' own lists, if the configuration has
+    them fetched."""
 
     def __init__(self, since: int, now: Callable[[], float] = time.perf_counter) -> None:
         self._since = since
@@ -65,7 +66,7 @@ class Catalogue:
             return rendered
 
     async def model(self, snapshot: Snapshot, team: Team, surface: Surface, name: str) -> bytes:
-        """Return one model. Raises GatewayError for one that the team may not use or that does not exist."""
+        """Return one model. Raises GatewayError for a model that the team may not use or that does not exist."""
         plan = whole_plan(snapshot, team, name, surface.name, IDLE)
         known = await self._known([target.vendor for target in plan.targets if _of_any_model(target)])
         return surface.model(self._card(name, plan, known))
@@ -119,8 +120,8 @@ class Catalogue:
         return self._card_of(name, owner, plan.targets, [_told(target, known) for target in plan.targets])
 
     def _card_of(self, name: str, owner: str, targets: Sequence[Target], told: Sequence[ListedModel]) -> ModelCard:
-        """Return the card of a name that stands for these targets, with the entries `told` of vendors' lists: the facts
-        that hold for each of the targets."""
+        """Return the card of a name that stands for these targets: the facts that are true of every target. `told` are
+        the entries of the targets in the vendors' lists."""
         each = [*zip(targets, told, strict=True)]
         window = _smallest([target.context_window or listed.window for target, listed in each])
         max_output = _smallest([target.max_output_tokens or listed.max_output for target, listed in each])
@@ -140,7 +141,7 @@ def _of_any_model(target: Target) -> bool:
 
 
 def _discovered(snapshot: Snapshot, team: Team, known: Known) -> Iterator[tuple[str, ListedModel]]:
-    """Yield the discovered models of the vendors of which the team may see something, with their vendors."""
+    """Yield the vendor and the entry of each discovered model, for the vendors of which the team may use any model."""
     for vendor, models in known.items():
         if vendor in snapshot.discover and _sees(team, vendor):
             yield from ((vendor, listed) for listed in models.values())

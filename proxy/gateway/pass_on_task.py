@@ -1,8 +1,7 @@
 """Responds to requests that are passed on unchanged, such as transcriptions and images: they are routed, retried and
 relayed.
 
-Neither the request's files nor the response are held in memory. The only value that is read of the request is the
-model's name.
+Neither the request's files nor the response are held in memory. The gateway reads only the model's name of them.
 """
 
 import asyncio
@@ -59,15 +58,15 @@ PassedExchange = ClientExchange[PassedRequest]
 
 @dataclass(slots=True, eq=False)
 class _BegunAnswer:
-    """A vendor's 2xx response whose first chunk has arrived. `first` is that chunk; it is empty for a response without
-    a body."""
+    """A vendor's 2xx response whose first chunk has arrived. `first` is that chunk, empty for a response without a
+    body."""
 
     response: "UpstreamResponse | _CheckedResponse"
     first: bytes
 
 
 class PassThrough:
-    """Passes requests of tasks on to vendors that have OpenAI's own path for them."""
+    """Passes requests for tasks on to the vendors that serve OpenAI's path for the task."""
 
     def __init__(self, dispatcher: Dispatcher, limits: TeamLimiter) -> None:
         self._dispatcher = dispatcher
@@ -128,15 +127,15 @@ _UNCHECKED_STREAM: Final = (
 )
 _STREAMED: Final = "The upstream streamed a transcription that has to be checked whole."
 _EVENTS: Final = ("text/event-stream", "application/x-ndjson", "application/jsonl")
-"""Content types of responses that are sent in chunks. A text may be split anywhere between two chunks."""
+"""The content types of streamed responses, whose chunks may split a text anywhere."""
 
 _TRUE: Final = frozenset({"true", "1", "on", "yes", "t", "y"})
-"""Form values that inference engines with pydantic 2 interpret as true, in upper or lower case."""
+"""The texts that engines with pydantic 2 read as true in a form, in lower or upper case."""
 
 
 def may_stream(request: PassedRequest) -> bool:
-    """Return whether a vendor may respond to a request with a stream. In a form, every value except `false` counts as a
-    request for a stream, because engines accept different words for true."""
+    """Return whether a vendor may respond to a request with a stream. In a form, every value except `false` means that
+    it may, because engines differ in the texts that they read as true."""
     if not isinstance(request.content, PassedForm):
         return request.stream
     fields = request.content.fields.items()
@@ -150,7 +149,7 @@ class _CheckedResponse:
     headers: Mapping[str, str]
 
     async def read(self) -> bytes:
-        """Return empty bytes, because the whole body has already been read."""
+        """Return the empty end of the body: all of it has been read."""
         return b""
 
 
@@ -171,8 +170,8 @@ class _Room:
     _held: int = 0
 
     def fill(self, received: int, in_memory: int) -> None:
-        """Count the bytes received, and how many of them are in memory. Raises GatewayError if they exceed the limit
-        together with the bytes of other requests."""
+        """Count the received bytes, and the number of them that are in memory. Raises GatewayError if they are too many
+        beside the bytes of other clients."""
         owner = self.exchange.record.owner
         self.spooled.add(owner, received - self._held)
         self._held = received
@@ -186,7 +185,7 @@ class _Room:
 
 @dataclass(slots=True, eq=False)
 class _PassedResponse:
-    """The response to one planned request. It is relayed as it arrives, or, if there are `checks`, once it has passed
+    """The response to one planned request. It is relayed as it arrives or, if there are `checks`, once it has passed
     them."""
 
     dispatcher: Dispatcher
@@ -241,7 +240,7 @@ class _PassedResponse:
     async def _open(
         self, prepared: PassedCall, record: RequestRecord, deadlines: Deadlines
     ) -> AsyncIterator[_BegunAnswer]:
-        """Send the call, and yield its response with the first chunk of the body. Leaving the block closes the
+        """Send the call, and yield its response with the first chunk of the body. Leaving the context closes the
         response."""
         before = self.dispatcher.now()
         try:
@@ -267,7 +266,8 @@ class _PassedResponse:
         return chunk
 
     async def _checked(self, answer: _BegunAnswer) -> _BegunAnswer:
-        """Read a whole response, and return it as the checks have changed it. Raises UpstreamError and GatewayError."""
+        """Return a response as changed by the checks, once it has arrived completely. Raises UpstreamError and
+        GatewayError."""
         kind = answer.response.headers.get("content-type", "")
         if kind.strip().lower().startswith(_EVENTS):
             # This does not count as the deployment's failure, because the client's form may have requested the stream.
@@ -286,7 +286,7 @@ class _PassedResponse:
         return _BegunAnswer(_CheckedResponse({"content-type": kind, "content-length": str(len(checked))}), checked)
 
     async def _begin(self, answer: "UpstreamResponse | _CheckedResponse") -> web.StreamResponse:
-        """Write the head of the response: the content type and length of the vendor's response, and the gateway's own
+        """Write the head of the response: the type and length of the vendor's response, and the gateway's own
         headers."""
         kind = answer.headers.get("content-type", "")
         self._events = kind.startswith("text/event-stream")
@@ -317,16 +317,16 @@ class _PassedResponse:
             raise fail(FailureKind.TRUNCATED, "The upstream ended the stream before its last event.")
 
     def _renew(self, piece: bytes, watch: EventWatch | None) -> None:
-        """Renew the deadlines after bytes from the vendor: the deadline for content is renewed only if the bytes
-        contain content. Some vendors send pings or white space while they generate nothing."""
+        """Renew the time limits after bytes from the vendor, but the limit for content only if the bytes contain
+        content: some vendors send pings or white space while they generate nothing."""
         if watch.content if watch is not None else not piece.isspace():
             self.exchange.deadlines.advance()
         else:
             self.exchange.deadlines.touch()
 
     async def _end_failed(self, error: UpstreamError | DeadlinePassed) -> None:
-        """Report a failure: as an error response if nothing has been written, else by breaking the response off
-        visibly. Raises GatewayError."""
+        """Report a failure: as an error response if nothing has been written, else by visibly breaking the response
+        off. Raises GatewayError."""
         record, metrics = self.exchange.record, self.exchange.shared.metrics
         if isinstance(error, DeadlinePassed) and error.phase is Phase.CLIENT:
             record_client_gone(record, metrics)
@@ -339,8 +339,8 @@ class _PassedResponse:
         await self._break(failed.facts)
 
     async def _break(self, facts: ErrorFacts) -> None:
-        """End a response whose head was sent so that the client sees that it is incomplete: a stream of events gets a
-        last event with the error, and no body gets its regular end."""
+        """End a committed response so that the client sees that it is broken: the last event holds the error, and the
+        end of the body is never sent."""
         self.exchange.record.code = facts.code
         try:
             # The error event cannot be written in the middle of another event.

@@ -1,6 +1,6 @@
 """Reads the requests of tasks that are passed on: the gateway's own fields out of a JSON body, or the fields of a form.
 
-A request that a vendor may read in another way than this is refused.
+A request is refused if a vendor might read it differently.
 """
 
 from collections.abc import Callable
@@ -22,15 +22,16 @@ from proxy.surfaces.request.rule_kinds import Invalid
 T = TypeVar("T")
 
 MOST_INPUTS: Final = 2048
-"""The most texts of one request. OpenAI accepts this many for embeddings, and names no number for moderations."""
+"""The most texts of one request. OpenAI accepts this many for embeddings, and states no limit for moderations."""
 
 MOST_FIELDS: Final = 1024
-"""The most fields of one request. OpenAI's API has 14 for the task with the most, engines some dozens."""
+"""The most fields of one request. OpenAI's API has at most 14 fields for a task; engines have some dozens."""
 
 _GATEWAY: Final = ("inference_timeout", "inference_extra_params", "inference_extra_headers")
 _OWN: Final = frozenset({"model", *_GATEWAY})
 _ONE_TEXT: Final = ("model", "prompt", "language", "response_format", "temperature", "stream", "chunking_strategy")
-"""Fields of which a form has one, and as a text: of two, some vendors take the first and some the last."""
+"""Fields that a form may have only once, and only as a text: if a field occurs twice, some vendors use the first and
+some the last."""
 
 
 def form_boundary(http: web.BaseRequest) -> str:
@@ -46,8 +47,8 @@ def form_boundary(http: web.BaseRequest) -> str:
 
 
 def refuse_fields(form: SpooledForm) -> None:
-    """Raise GatewayError for fields of the gateway's own, which no form may have, and for fields that are read by the
-    vendor in another way than here."""
+    """Raise GatewayError for the gateway's own fields, which no form may have, and for fields that the vendor might
+    read differently than the gateway."""
     for name in _GATEWAY:
         if name in form.fields:
             raise _refused(name, "cannot stand in a form; the header x-request-timeout limits its time")
@@ -74,7 +75,7 @@ def read_passed(task: Task, body: bytes, default_model: str | None) -> PassedReq
 
 
 def refuse_many(content: JsonObject) -> None:
-    """Raise GatewayError for more fields or inputs than any vendor takes."""
+    """Raise GatewayError if there are more fields or inputs than any vendor accepts."""
     if len(content) > MOST_FIELDS:
         message = f"The request body may have at most {MOST_FIELDS} fields, and has {len(content)}."
         raise invalid_request((FieldProblem((), message),))
@@ -100,7 +101,7 @@ def _checked(name: str, value: JsonValue, check: Callable[[JsonValue], T]) -> T:
 
 
 def model_of(fields: JsonObject, default: str | None) -> str:
-    """Return the model that a request names, or the default. Raises GatewayError without one."""
+    """Return the model that a request names, or the default. Raises GatewayError if there is neither."""
     named = fields.get("model")
     if named is None and default is None:
         raise invalid_request((FieldProblem(("model",), "'model' is required."),))

@@ -1,5 +1,5 @@
-"""The endpoints of stored responses: one response, its deletion, its input items, the count of a prompt's tokens, and
-the actions that are refused.
+"""The endpoints of stored responses: return one response, delete it, list its input items, count a prompt's tokens, and
+refuse the other actions.
 
 Sources: OpenAI OpenAPI 2.3.0 (`getResponse`, `deleteResponse`, `listInputItems`), openai-python 3.54.0 and openai-node
 6.49.0, November 2026. Input items are all items of the conversation before the response, earlier responses included, as
@@ -139,7 +139,8 @@ def _descends(order: str | None) -> int:
 
 
 def _leaving_include_out(exchange: ClientExchange[UnifiedRequest]) -> Mapping[str, str]:
-    """Return the headers of a response: it is stored as the client got it, so nothing can be included later."""
+    """Return the headers of a response: `include` is ignored, because the response is stored in the form in which the
+    client got it."""
     if not any(name in exchange.http.query for name in ("include", "include[]")):
         return {}
     exchange.record.dropped = ("include",)

@@ -29,7 +29,7 @@ class ClientTask(ClientRequest, TaskRequest, Protocol):
 
     @property
     def user(self) -> str | None:
-        """The end user whom the client names."""
+        """The end user that the client names."""
 
 
 class TaskAnswer(Protocol):
@@ -45,15 +45,15 @@ A = TypeVar("A", bound=TaskAnswer)
 
 
 def anywhere(plan: Plan) -> None:
-    """Let a task go to any target of its plan."""
+    """Accept any plan: the task may go to each of its targets."""
 
 
 def in_one_space(plan: Plan) -> None:
-    """Raise GatewayError for a plan over models whose vectors need not be comparable: a fallback among them would mix
-    up, in silence, the vectors that the client stores.
+    """Raise GatewayError for a plan over models whose vectors need not be comparable: a fallback from one model to
+    another would silently mix incomparable vectors in the client's store.
 
-    Models of vendors without embeddings do not count. Equal names at two vendors prove nothing: Azure's are names of
-    deployments, and engines differ in pooling and precision."""
+    Models of vendors without embeddings do not count. Equal model names at two vendors do not prove that the vectors
+    are comparable: Azure's names are names of deployments, and engines differ in pooling and precision."""
     if plan.same_space:
         return
     able = (target for target in plan.every_target if Task.EMBEDDINGS in profile_of(target).tasks)
@@ -70,9 +70,9 @@ def in_one_space(plan: Plan) -> None:
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskApi(Generic[Q, A]):
     """One task. `parse` takes a body and the default for a body that names no model; `inputs` is the field whose size a
-    vendor may refuse. `calls` may raise Refusal, `parse` and `check` GatewayError; `size` is how many numbers a
-    response has, which rendering takes time for. `repeats` is how many characters of a request the model reads again,
-    beside its body."""
+    vendor may refuse. `calls` may raise Refusal; `parse` and `check` may raise GatewayError. `size` returns the number
+    of numbers in a response, on which the time for rendering depends. `repeats` returns the number of characters of a
+    request that the model reads again, in addition to its body."""
 
     inputs: str
     parse: Callable[[bytes, str | None], Q]
@@ -96,7 +96,7 @@ def _nothing(request: EmbeddingsRequest) -> int:
 
 
 def _query(request: RerankRequest) -> int:
-    """Return the characters of the query with each document but the first."""
+    """Return the number of characters of the query, once for each document except the first."""
     return len(request.query) * (len(request.documents) - 1)
 
 
@@ -107,5 +107,5 @@ RERANK: TaskApi[RerankRequest, Ranking] = TaskApi(
     "documents", parse_rerank, anywhere, rerank_calls, render_rerank, _places, _query
 )
 
-# Any: each task has types of its own, which a look-up does not distinguish.
+# Any: each task has its own types, which a look-up by task does not distinguish.
 TASK_APIS: Mapping[Task, TaskApi[Any, Any]] = {Task.EMBEDDINGS: EMBEDDINGS, Task.RERANK: RERANK}

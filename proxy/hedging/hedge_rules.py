@@ -16,7 +16,8 @@ MIN_WAIT: Final = 0.3
 class HedgeRules:
     """The rules for second attempts. A second attempt begins if the first one has no content after `times` the 95th
     percentile of its deployment's time to the first content, or after `seconds` if `times` is `None`. A `share` of the
-    requests may have one. Up to `burst` unused ones accumulate. Cancelled calls may cost up to `usd_per_hour`."""
+    requests may have one. At most `burst` unused second attempts accumulate. Cancelled calls may cost up to
+    `usd_per_hour`."""
 
     times: float | None = 1.5
     seconds: float = MIN_WAIT

@@ -18,7 +18,7 @@ NEWEST_WEIGHT: Final = 0.1
 
 LATE_FROM: Final = 0.3
 LATE_UNTIL: Final = 0.1
-"""A deployment becomes late above the first share of late requests, and stops being late below the second. Normally
+"""A deployment becomes late above the share LATE_FROM of late requests, and stops being late below LATE_UNTIL. Normally
 fewer than one request in twenty is late. Four late requests in a row are an outage rather than a few stalls."""
 
 MAX_DEPLOYMENTS: Final = 4096
@@ -125,8 +125,8 @@ class HedgeStates:
         return spending
 
     def note(self, deployment: Identity, *, late: bool) -> None:
-        """Record whether a request was late at a deployment. It was late if it had no content when a second attempt
-        might begin."""
+        """Record whether a request was late at a deployment. A request is late if it has no content at the time when a
+        second attempt might begin."""
         found = self._late.get(deployment)
         if found is None:
             if not late:

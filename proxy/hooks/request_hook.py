@@ -29,15 +29,16 @@ BodyCheck = Callable[[str, bytes, RequestRecord], Awaitable[bytes]]
 """Returns the body that is sent instead of one with this content type. Raises UpstreamError and GatewayError."""
 
 MOST_CHECKED: Final = 8 * 2**20
-"""The most bytes of a body that is checked. It is held back until the check has ended."""
+"""The most bytes of a response body that is checked. The body is held back until it has been checked."""
 
 
 class RecalledContext(Protocol):
-    """The stored responses and items that a body refers to. `session` is the number of their conversation, if known."""
+    """The stored responses and items that a body refers to. `session` is the number of their conversation, if it is
+    known."""
 
     @property
     def size(self) -> int:
-        """Its bytes."""
+        """The bytes of the stored responses and items."""
 
     @property
     def heavy(self) -> bool:
@@ -64,12 +65,12 @@ class ContextSource(Protocol):
 
 
 class RequestHook:
-    """The part of one feature in requests. A hook serves all requests of a team, or one request, whose state it then
+    """The part of one feature in requests: in all requests of a team, or in one request, whose state the hook then
     holds. A feature overrides the methods that it needs; the methods of this class change nothing.
 
-    They are called in the order in which they stand here. A method that only observes returns nothing, and guards
-    itself by `proxy.telemetry.observer_guard`: a bug in it changes no response. If another method raises GatewayError,
-    the client gets that error.
+    The methods are called in the order of their definition here. A method that only observes returns nothing and guards
+    itself with `proxy.telemetry.observer_guard`, so that its exceptions change no response. If any other method raises
+    GatewayError, the client gets this error.
     """
 
     __slots__ = ()
@@ -89,7 +90,7 @@ class RequestHook:
         return None
 
     def parsed(self, record: RequestRecord, request: UnifiedRequest) -> None:
-        """Observe a request for text after its form has been checked, and before any other check may refuse it."""
+        """Observe a request for text that has been parsed, before anything else may refuse it."""
 
     def asked(self, record: RequestRecord, request: Q, *, heavy: bool) -> Awaitable[Q] | None:
         """Return the request that replaces a parsed one; `None` if it stays unchanged."""
@@ -103,8 +104,8 @@ class RequestHook:
         return None
 
     def body_check(self, task: Task) -> BodyCheck | None:
-        """Return the check of a task's response body, which must not be streamed then; `None` if the body is passed on
-        unchecked."""
+        """Return the check of a task's response body; `None` if the body is passed on unchecked. A checked body must
+        not be streamed."""
         return None
 
     def answers(self, answers: TextAnswers) -> TextAnswers:
@@ -119,7 +120,7 @@ class RequestHook:
         return None
 
     def streamed(self, record: RequestRecord, stream: Stream, target: Target) -> Stream:
-        """Return the stream that is relayed instead of one whose content `target` has begun to send."""
+        """Return the stream that is relayed instead of `stream`, whose content `target` has begun to send."""
         return stream
 
     def rendered(self, record: RequestRecord, renderer: Renderer) -> Renderer:
@@ -127,17 +128,17 @@ class RequestHook:
         return renderer
 
     def ended(self, record: RequestRecord, reason: str) -> None:
-        """Observe why a choice of a stream ended."""
+        """Observe the end of a choice of a stream, with the reason."""
 
     def written(
         self, record: RequestRecord, renderer: Renderer, body: bytes, *, heavy: bool
     ) -> Awaitable[bytes] | None:
-        """Return the bytes that are sent instead of the body of a non-streaming response, or of the end of a stream;
-        `None` if these are sent unchanged. `heavy` is set if the request is large."""
+        """Return the bytes that are sent instead of `body`, the body of a non-streaming response or the end of a
+        stream; `None` if `body` is sent unchanged. `heavy` is set if the request is large."""
         return None
 
     def shown(self, record: RequestRecord, body: bytes) -> None:
-        """Observe the body of a response that is no stream, errors included, before it is sent."""
+        """Observe the body of a non-streaming response, including an error, before it is sent."""
 
 
 Hooks = tuple[RequestHook, ...]
@@ -151,7 +152,7 @@ def show(record: RequestRecord, body: bytes) -> None:
 
 
 async def with_hooks(record: RequestRecord, request: Q, hooks: Iterable[RequestHook], *, heavy: bool) -> Q:
-    """Return a parsed request as hooks leave it. Raises GatewayError if one refuses it."""
+    """Return a parsed request after hooks may have changed it. Raises GatewayError if a hook refuses it."""
     for hook in hooks:
         changing = hook.asked(record, request, heavy=heavy)
         if changing is not None:
@@ -162,7 +163,7 @@ async def with_hooks(record: RequestRecord, request: Q, hooks: Iterable[RequestH
 async def with_admitted(
     record: RequestRecord, request: UnifiedRequest, hooks: Iterable[RequestHook], *, heavy: bool
 ) -> UnifiedRequest:
-    """Return an admitted request as hooks leave it. Raises GatewayError if one refuses it."""
+    """Return an admitted request after hooks may have changed it. Raises GatewayError if a hook refuses it."""
     for hook in hooks:
         changing = hook.admitted(record, request, heavy=heavy)
         if changing is not None:
@@ -171,7 +172,7 @@ async def with_admitted(
 
 
 async def with_written(record: RequestRecord, renderer: Renderer, body: bytes, hooks: Hooks, *, heavy: bool) -> bytes:
-    """Return the body of a response, or the end of a stream, as hooks leave it."""
+    """Return the body of a response, or the end of a stream, after hooks may have changed it."""
     for hook in hooks:
         changing = hook.written(record, renderer, body, heavy=heavy)
         if changing is not None:

@@ -1,5 +1,5 @@
-"""The hooks of requests, made of the features that the configuration has: decided once for each team and API, or for
-each request if its plan has the feature."""
+"""The hooks of requests for the features of the configuration. Most hooks are chosen once for each team and API. Other
+hooks are chosen for each request, if its plan uses the feature."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, Literal, TypeAlias, get_args
@@ -23,9 +23,9 @@ _ORDER: Final[tuple[Feature, ...]] = get_args(Feature)
 
 
 class TeamHooks(dict[tuple[str, str], Hooks]):
-    """The hooks of requests by the names of team and surface; empty until a feature is attached. They are made when
-    they are first looked up. Each request looks them up; a method for it would cost twice as much.
-    """
+    """The hooks of requests by the names of team and surface; empty until a feature is attached. The hooks of a team
+    and surface are created at the first look-up. This is a dict because each request looks its hooks up, and a method
+    would take twice as long."""
 
     __slots__ = ("_features", "_of_plans")
 
@@ -35,8 +35,8 @@ class TeamHooks(dict[tuple[str, str], Hooks]):
         self._of_plans: dict[PlanFeature, PlanHookOf] = {}
 
     def attach(self, feature: Feature, hook_of: HookOf | None) -> None:
-        """Use a feature's hooks for requests that begin from now on, instead of its hooks before; `None` detaches the
-        feature. Requests in flight keep the hooks with which they began."""
+        """Use `hook_of` for a feature in requests that begin from now on, instead of its previous hooks; `None`
+        detaches the feature. Requests in flight keep the hooks with which they began."""
         others = {name: each for name, each in self._features.items() if name != feature}
         self._features = others if hook_of is None else {**others, feature: hook_of}
         self.clear()

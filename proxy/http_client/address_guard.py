@@ -53,13 +53,14 @@ class GuardedResolver:
 
     def _cache_lookup(self, key: tuple[str, int], done: "asyncio.Future[list[Found]]") -> None:
         del self._lookups[key]
-        # The exception is retrieved here too, since all waiting calls may have been cancelled.
+        # The exception is also retrieved here, because all waiting calls may have been cancelled, and asyncio would log
+        # it.
         if not done.cancelled() and done.exception() is None:
             self._cached[key] = (done.get_loop().time() + CACHED_SECONDS, done.result())
 
 
 def _numeric(host: str, port: int) -> list[Found]:
-    """Return the address if the host is an IP address, which needs no thread; else an empty list."""
+    """Return the address if the host is an IP address, else an empty list. This needs no look-up in a thread."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     except (socket.gaierror, UnicodeError):

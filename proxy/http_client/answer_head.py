@@ -33,7 +33,7 @@ def within_limits(head: bytes) -> bool:
 
 def is_uncoded(lines: bytes) -> bool:
     """Return whether a head in lower case names the transfer coding `identity`, as old servers do (RFC 2616, 3.6). The
-    body then ends with the connection. A Content-Length beside it would make the end ambiguous."""
+    body then ends with the connection. With a Content-Length as well, the end of the body would be ambiguous."""
     return lines.count(CODING) == 1 and LENGTH not in lines and _IDENTITY.search(lines) is not None
 
 

@@ -1,7 +1,7 @@
 """Translates exceptions of failed connections into failures with the gateway's own messages. Pure.
 
-The message is for clients and names no host, which would reveal machines of the operator's network. `Failure.peer`
-names the host for the operator.
+The message is for clients. It names no host, because a host name could reveal machines of the operator's network.
+`Failure.peer` names the host for the operator.
 """
 
 import errno
@@ -16,7 +16,7 @@ from providers.failure import Cause, Failure, FailureKind
 
 
 class WithheldAddress(OSError):
-    """The error of a name that resolves only to addresses that must not be called."""
+    """The error for a host name that resolves only to addresses that must not be called."""
 
 
 _WORDS: Final[Mapping[Cause, tuple[FailureKind, str]]] = {
@@ -63,7 +63,7 @@ def connect_failure(error: OSError, url: str) -> Failure:
     """Return the failure of a call to `url` that was not sent. TLS exceptions and TimeoutError are OSErrors too."""
     cause = _cause(error)
     kind, message = _WORDS[cause]
-    unsent = kind is FailureKind.TIMEOUT  # the other kinds imply it
+    unsent = kind is FailureKind.TIMEOUT  # the other kinds imply that nothing was sent
     return Failure(kind, message, unsent=unsent, cause=cause, peer=peer_of(url), ours=True)
 
 

@@ -11,7 +11,8 @@ SWEEP_EVERY: Final = 1.0
 connection is never used after its idle time, however long it stays open."""
 
 CLOSING_ITERATIONS: Final = 16
-"""The most event loop iterations in which aborted connections close. Plain ones take one, TLS connections two."""
+"""The most event loop iterations in which aborted connections close. Plain connections take one iteration, TLS
+connections two."""
 
 
 class ConnectionPool:

@@ -34,10 +34,10 @@ class Destination(NamedTuple):
 @lru_cache(maxsize=256)
 def tls(authorities: Authorities | None = None) -> ssl.SSLContext:
     """Return the TLS context of https calls. It requires a certificate for the host from one of the given authorities,
-    by default from one that the system trusts or the file SSL_CERT_FILE holds. It also requires TLS 1.2 or newer, which
-    some builds of Python leave to OpenSSL's configuration.
+    by default from an authority that the system trusts or that is in the file SSL_CERT_FILE. It also requires TLS 1.2
+    or newer; some builds of Python leave the version to OpenSSL's configuration.
 
-    The cache is needed because a context takes long to make. It is bounded because files of authorities change.
+    Contexts are cached because creating one takes long. The cache is bounded because files of authorities change.
     """
     context = ssl.create_default_context(cadata=None if authorities is None else authorities.pem)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -57,8 +57,8 @@ class Dialer:
         self.trusted: ssl.SSLContext | None = None
 
     async def load_authorities(self) -> ssl.SSLContext:
-        """Return the TLS context of calls without their own authorities. It is made in a thread the first time, since
-        reading the authorities that the system trusts takes 30 ms and 1 MB."""
+        """Return the TLS context of calls without their own authorities. It is created in a thread on first use,
+        because reading the authorities that the system trusts takes 30 ms and 1 MB."""
         if self.trusted is None:
             made = await asyncio.to_thread(tls)
             self.trusted = self.trusted or made

@@ -1,8 +1,8 @@
 """One connection to a vendor: HTTP/1.1, one exchange at a time, parsed by llhttp (httptools 0.9, all leniencies off).
 
 Received data is stored here as state. `signal` wakes the waiting coroutine within the callback that received the data.
-So every method that wakes the coroutine must do so as its last step: when that call returns, this exchange may be over
-and the next one may have begun.
+So every method that calls `signal` must do so last: when the call returns, this exchange may be over and the next one
+begun.
 """
 
 import asyncio
@@ -15,8 +15,8 @@ from proxy.eager_task import Signal
 from proxy.http_client.answer_head import CODING, HEAD_LIMIT, LENGTH, is_uncoded, plainly_chunked, within_limits
 
 State = Literal["idle", "head", "body", "ended", "dead"]
-"""In this order: the connection serves no call; it waits for a response's head; it reads the body; it has the whole
-response; it is closed."""
+"""In this order: the connection serves no call; it waits for a response's head; it reads the body; the response is
+complete; it is closed."""
 
 Fault = Literal["unanswered", "garbled", "broken off", "lost"]
 """Why the connection is dead, in this order: it was closed before a head was complete; the head is invalid; the body
@@ -24,14 +24,14 @@ ended too early or its chunks are invalid; the gateway closed it after the head,
 that only the end of the connection delimits."""
 
 AHEAD: Final = 64 * 1024
-"""The most unread bytes of a response, after which reading from the vendor pauses. A client that does not read costs
-this much memory and the bytes of one socket read."""
+"""The most unread bytes of a response, after which reading from the vendor pauses. Each client that does not read takes
+this much memory, and the bytes of one socket read."""
 
 SHORT: Final = 64 * 1024
-"""The most bytes of a request body that is copied behind its head, so that one write sends both."""
+"""The most bytes of a request's body that is copied behind the head, so that both are sent in one write."""
 
 INTERIM_LIMIT: Final = 1000
-"""The most interim responses (1xx) before a response. After that reading stops, so that the caller's deadline
+"""The most interim responses (1xx) before a response. After them reading stops, so that the caller's deadline
 passes."""
 
 FRAMING_LIMIT: Final = 16 * 1024
@@ -126,8 +126,8 @@ class Http1Connection(asyncio.Protocol):
         return self.state == "dead" or (self.state != "head" and self.head[9:10] != b"2")
 
     def begin(self, head: bytes, body: bytes, bodiless: bool) -> None:
-        """Send a request and expect its response. With `bodiless`, for HEAD, the response has no body whatever its head
-        says."""
+        """Send a request and expect its response. If `bodiless` is set (for HEAD), the response has no body, even if
+        its head announces one."""
         self.state = "head"
         self.head = b""
         self._end = -1
@@ -250,7 +250,7 @@ class Http1Connection(asyncio.Protocol):
     def connection_lost(self, exc: BaseException | None) -> None:
         self._transport = None
         owner, self._owner = self._owner, None
-        # The parser holds bound methods of this object. Only the garbage collector would free this cycle.
+        # The parser holds bound methods of this object, a cycle that only the garbage collector would free.
         del self._parser
         self._arrivals = None
         if owner is not None:
@@ -356,7 +356,7 @@ class Http1Connection(asyncio.Protocol):
             self._die("broken off")
 
     def _parse(self, data: bytes) -> bool:
-        """Give bytes to the parser, and return whether they are valid HTTP."""
+        """Pass bytes to the parser, and return whether they are valid HTTP."""
         try:
             self._parser.feed_data(data)
         except _PARSE_ERRORS:
@@ -370,14 +370,14 @@ class Http1Connection(asyncio.Protocol):
         self.state = "ended"
 
     def _pause(self) -> None:
-        """Pause reading until the received bytes are taken. The chunks are joined, as each would cost time."""
+        """Pause reading until the received bytes are taken. They are joined, because each small chunk has a cost."""
         if not self._paused and self._transport is not None:
             self._paused = True
             self._transport.pause_reading()
             self.pieces[:] = [b"".join(self.pieces)] if self.pieces else []
 
     def _end_of_data(self, clean: bool) -> None:
-        """Handle the end of the data: the vendor has closed, or the connection broke."""
+        """Handle the end of the data: the vendor closed the connection (`clean`), or it broke."""
         self._spoilt = True
         if self.state == "body" and self._until_close and clean:
             self.state = "ended"

@@ -12,8 +12,8 @@ LOST = "The connection to the upstream was lost during its response."
 
 
 class HttpResponse:
-    """A response of one exchange, see UpstreamResponse. When the exchange ends, it gives up its connection, which may
-    then serve another call."""
+    """The response of one exchange; it implements UpstreamResponse. When the exchange ends, it gives up its connection,
+    which may then serve another call."""
 
     __slots__ = ("_connection", "_head", "_over", "status")
 
@@ -25,8 +25,9 @@ class HttpResponse:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The response headers, parsed on demand, since good responses do not need them. A response without a date gets
-        the date of its arrival (RFC 9110, 6.6.1), to which its other dates relate."""
+        """The response headers. They are parsed on demand, because successful responses do not need them. A response
+        without a `Date` header gets the date of its arrival (RFC 9110, 6.6.1), because its other dates are relative to
+        it."""
         headers = headers_of(self._head)
         headers.setdefault("date", formatdate(usegmt=True))
         return headers
@@ -62,8 +63,8 @@ class HttpResponse:
         return connection.take()
 
     async def each(self, take: Take) -> None:
-        """Give `take` each chunk within the callback that received it. This coroutine resumes only for bytes that
-        arrived before, for the end, and when `take` returns False."""
+        """Pass each chunk to `take` within the callback that received it. This coroutine resumes only for bytes that
+        arrived earlier, at the end, and when `take` returns False."""
         more = True
         while more:
             connection = self._connection

@@ -1,4 +1,4 @@
-"""Calls over HTTP/1.1. Only this package opens sockets to vendors.
+"""Makes calls over HTTP/1.1. Only this package opens sockets to vendors.
 
 In the common case, an idle connection and a body of common size, `open` writes once and waits once, without its own
 task, future or timer.
@@ -26,17 +26,17 @@ POOL_IDLE = 15.0
 close first."""
 
 POOL_IDLE_UNREPEATED = 1.0
-"""Seconds after which an idle connection is closed if requests must not be sent twice, since a connection that closes
-during reuse then fails a request. It is half of the shortest default of servers (gunicorn 2 s; uvicorn and Node.js 5
-s)."""
+"""Seconds after which an idle connection is closed if requests must not be sent twice, because a connection that closes
+during reuse then makes a request fail. It is half of the shortest default of servers (gunicorn 2 s; uvicorn and Node.js
+5 s)."""
 
 STALE_WITHIN = 1.0
-"""Seconds within which a reused connection must break for its request to count as unread. Later, the vendor may have
-begun to work on it."""
+"""Seconds within which a reused connection must break for its request to count as unread. After that, the vendor may
+have begun to process the request."""
 
 MAX_WRITE_BYTES: Final = 512 * 1024
-"""The maximum bytes of a body that one event loop iteration writes. Asyncio copies the bytes that the socket does not
-accept. It needs as long again to remove sent bytes from the copy: 40 ms for 30 MB."""
+"""The maximum bytes of a body that one event loop iteration writes. asyncio copies the bytes that the socket does not
+accept, and needs the same time again to remove the sent bytes from the copy: 40 ms for 30 MB."""
 
 NO_DESCRIPTOR_LEFT: Final = frozenset({errno.EMFILE, errno.ENFILE})
 NO_DESCRIPTOR: Final = "The gateway has no descriptor left for a connection to the upstream."
@@ -49,8 +49,8 @@ class HttpTransport:
     """HTTP over the gateway's own connections, pooled by destination.
 
     A server that closes an idle connection at the moment of its reuse has very likely not read the request, so this
-    raises RepeatableError. Deployments whose `retries.safety` forbids the repeat do not use connections that were idle
-    for long.
+    raises RepeatableError. Deployments whose `retries.safety` forbids the repeat do not reuse connections that were
+    idle for long.
     """
 
     def __init__(self) -> None:
@@ -112,7 +112,8 @@ class HttpTransport:
         return connection
 
     def _raise(self, connection: Http1Connection, stale: bool) -> NoReturn:
-        """Raise the failure of a connection without a response. It may have been `stale` if nothing arrived on it."""
+        """Raise the failure of a connection without a response. `stale` is set if the vendor may have closed the reused
+        connection before it read the request."""
         if connection.fault == "garbled":
             raise fail(FailureKind.MALFORMED, NOT_HTTP)
         if stale and not connection.heard:
@@ -124,9 +125,9 @@ class HttpTransport:
 
 
 async def _send_body(body: bytes, connection: Http1Connection) -> None:
-    """Send a large body in parts, each once the vendor has taken most of the previous ones. If the vendor refuses the
-    body, the rest is not sent, and the connection is not used again. If the vendor responds early, the rest is sent
-    without a wait."""
+    """Send a large body in parts. Each part is sent once the vendor has taken most of the previous parts. If the vendor
+    refuses the body, the rest is not sent, and the connection is not used again. If the vendor responds early, the rest
+    is sent without a wait."""
     for at in range(0, len(body), MAX_WRITE_BYTES):
         while connection.writing_held and connection.state == "head":
             await connection.signal

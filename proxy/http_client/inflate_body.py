@@ -1,4 +1,4 @@
-"""Responses that are compressed although no compression was requested. They are inflated in parts, in bounded
+"""Inflates responses that are compressed although no compression was requested. They are inflated in parts, in bounded
 memory."""
 
 import zlib
@@ -10,13 +10,14 @@ from proxy.http_client.http_response import BROKEN_OFF, HttpResponse
 from proxy.upstream.transport import Take, UpstreamResponse, fail, read_each
 
 OUTPUT_BYTES: Final = 64 * 1024
-"""The most bytes of the result of one step."""
+"""The most inflated bytes that one step returns."""
 
 MEMBERS_LIMIT: Final = 1024
-"""The most concatenated gzip members or zlib streams (RFC 1952, 2.2)."""
+"""The most concatenated gzip members or zlib streams in one body (RFC 1952, 2.2)."""
 
 _INPUT_BYTES: Final = 4096
-"""Compressed bytes that are given to zlib in one step, since it copies the bytes after the end of a member."""
+"""The most compressed bytes that zlib gets in one step. They are few because zlib copies the bytes after the end of a
+gzip member."""
 
 _INFLATED_CODINGS: Final = frozenset({"gzip", "x-gzip", "deflate"})
 _UNREADABLE: Final = frozenset({"br", "zstd", "compress", "x-compress"})
@@ -32,7 +33,7 @@ def readable(response: HttpResponse) -> UpstreamResponse | None:
 
 
 class InflatedResponse:
-    """See UpstreamResponse."""
+    """The response with its body inflated; it implements UpstreamResponse."""
 
     __slots__ = ("_compressed", "_decompressor", "_members", "_response")
 

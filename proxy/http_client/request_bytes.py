@@ -1,7 +1,7 @@
 """The head of a call as bytes. The part that all calls of a target share is built once.
 
-It does no I/O. The last head of each method, URL and deployment is cached with its inputs. A changed credential makes a
-new head.
+It does no I/O. The last head of each method, URL and deployment is cached with its inputs. If the credential has
+changed, a new head is built.
 """
 
 import re
@@ -58,9 +58,9 @@ class CallHead:
         )
 
     def bytes_for(self, request: UpstreamRequest, request_id: str, fresh: bool) -> bytes:
-        """Return the complete head of a call. On a `fresh` connection the vendor is asked to close after its
-        response."""
-        if ":" in request_id:  # otherwise it is sent unchanged
+        """Return the complete head of a call. If `fresh` is set, the head requests that the vendor close the connection
+        after its response."""
+        if ":" in request_id:  # an id without a colon is sent unchanged
             request_id = sent_id(request_id, self.target)
         if not request_id.isprintable():
             raise ValueError("a request id that splits the head")

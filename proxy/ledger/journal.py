@@ -1,13 +1,13 @@
-"""The journal of one process. Each request's row is on disk within a tick, also while the database is away.
+"""The journal of one process. Each request's row is on disk within a tick, even if the database is unavailable.
 
 `append` only stores the line in memory. A thread writes all lines of a tick in one call, so a slow disk delays no
 request. It sleeps while there is nothing to write. A process that is killed loses at most the rows of one tick, because
 the kernel owns the written ones.
 
-If the disk is full, a new file is begun. The loader deletes the old one once its rows are in the database. If the new
-file cannot be written either, other programs have filled the disk. Rows then go to a spare folder in memory, from which
-the same loader loads them. If nothing can be written there, the newest rows stay in this process, and each lost row is
-counted.
+If the disk is full, a new file is begun. The loader deletes the old file once its rows are in the database, which frees
+space. If the new file cannot be written either, other programs have filled the disk. Rows then go to a spare folder in
+memory, from which the same loader loads them. If nothing can be written there, the newest rows stay in this process,
+and each lost row is counted.
 """
 
 import logging
@@ -31,7 +31,7 @@ WRITE_EVERY: Final = 0.1
 """Seconds between two writes."""
 
 MOST_ROWS: Final = 65_536
-"""The most rows that stay in memory while they cannot be written."""
+"""The most rows that are held in memory while they cannot be written."""
 
 FILE_BYTES: Final = 8 << 20
 """The size of a file after which the next one is begun. Loaded files are deleted as a whole."""
@@ -51,15 +51,16 @@ FULL: Final = (ENOSPC, EDQUOT)
 
 LEAST_LEFT_BYTES: Final = 4096
 LEAVE_EVERY: Final = 1.0
-"""The least bytes of rows, or seconds since its begin, for a file to be left on a full disk. Otherwise there would be a
-file for each tick while space returns byte by byte."""
+"""On a full disk, a file is left only if it has LEAST_LEFT_BYTES of rows, or was begun LEAVE_EVERY seconds ago.
+Otherwise there would be a file for each tick while space returns byte by byte."""
 
 LOADER_WAIT: Final = 3.0
 """Seconds for which rows wait in memory for the loader to delete a file that was left on a full disk. After that they
 go to the spare folder. The loader runs each second."""
 
 IDLE_SECONDS: Final = 60.0
-"""Seconds without a row after which the file is left. Its rows are in the database, and others may need the disk."""
+"""Seconds without a new row after which the file is left. By then its rows are in the database, and other programs may
+need the space."""
 
 WRITE_TARGETS: Final = 3
 """The writes that the last rows may need: to the current file, to a new one, and to one in the spare folder."""
@@ -71,7 +72,8 @@ LOG_PAUSE: Final = 60.0
 
 
 class Journal:
-    """The rows of this process, from `start` to `close`. Make it after a fork, because children would hold its lock.
+    """The rows of this process, from `start` to `close`. Create it after a fork, because child processes would hold its
+    lock.
 
     `spare` makes the spare folder of a folder, and may raise OSError. Without it there is no spare folder.
     """
@@ -145,7 +147,7 @@ class Journal:
         self._leave_file()
 
     def write(self) -> None:
-        """Write the stored lines, as far as the disk takes them. Call it from one thread at a time."""
+        """Write the stored lines that fit on the disk. Call it from one thread at a time."""
         if not self._lines:
             return
         try:
@@ -212,7 +214,8 @@ class Journal:
         return spare
 
     def _require_room(self, now: float) -> None:
-        """Raise OSError while the journals of the folder have their largest size. It is measured once a second."""
+        """Raise OSError while the journals of the folder have reached their largest size. The size is measured once a
+        second."""
         if self._measured is None or now - self._measured[0] >= 1:
             self._measured = now, journal_bytes(self._folder)
         if self._measured[1] >= FOLDER_BYTES:
@@ -273,7 +276,7 @@ class Journal:
 
     def _write_some(self, descriptor: int) -> None:
         """Write many lines in one call. Lines that did not fit stay. A half line is cut off before the next write.
-        Raises OSError, also after a part of them was written."""
+        Raises OSError, possibly after some lines were written."""
         if self._half_line:
             os.ftruncate(descriptor, self._line_bytes)
             self._size, self._half_line = self._line_bytes, False

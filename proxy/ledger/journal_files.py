@@ -24,7 +24,7 @@ UNREADABLE: Final = "unreadable.lines"
 """The file to which unreadable lines are moved."""
 
 SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - each folder in it is checked for its owner
-"""The file system of Linux in memory. It outlives processes, and a restart of the machine or container empties it."""
+"""Linux's file system in memory. Its files outlive processes, and are lost when the machine or container restarts."""
 
 _NAME: Final = re.compile(r"ledger\.([A-Za-z0-9_-]{1,64})\.([0-9]{1,12})\.jsonl", re.ASCII)
 
@@ -38,7 +38,7 @@ class JournalFile(NamedTuple):
 
 
 def fresh_process_name() -> str:
-    """Return a name that no other process of any gateway has, made of the time and random digits."""
+    """Return a name that no other process of any gateway has. It consists of the time and random digits."""
     return f"{int(time.time()):x}-{os.urandom(5).hex()}"
 
 
@@ -139,8 +139,8 @@ def share_lock(descriptor: int) -> None:
 
 
 def has_finished_file(folder: Path) -> bool:
-    """Return whether there is a file to which no process appends: it has not been loaded yet, or is being loaded. The
-    short shared lock may delay a loader until its next pass."""
+    """Return whether there is a file to which no process appends. Such a file has not been loaded yet, or is being
+    loaded. The short shared lock may delay a loader until its next pass."""
     for each in journal_files(folder):
         try:
             descriptor = os.open(each.path, os.O_RDONLY | os.O_CLOEXEC)

@@ -1,4 +1,4 @@
-"""Loads the journals of a folder into the database, each row once, whichever process ends at any time.
+"""Loads the journals of a folder into the database, each row exactly once, even if any process ends at any time.
 
 A file is read from the end of the last pass, and from its begin after a restart. Rows that are already in the database
 are skipped by their ids. A file is deleted when its process has released it and its last line has been stored. An
@@ -26,12 +26,12 @@ from proxy.ledger.ledger_settings import LedgerState
 from proxy.ledger.ledger_store import LedgerStore
 
 READ_BYTES: Final = 64 * 1024
-"""The bytes that are read and stored in one transaction: about 280 rows. Larger blocks take as much CPU for each row
-(measured up to 256 KiB) and 2 MB more memory."""
+"""The number of bytes that are read and stored in one transaction: about 280 rows. Larger blocks take as much CPU for
+each row (measured up to 256 KiB) and 2 MB more memory."""
 
 LINES_AT_ONCE: Final = 32
-"""The lines that are read before the processor is yielded to waiting processes: 0.1 ms. Linux (6.6 and later, by
-default) lets a process run for 3 ms before it wakes another one on the same core, even if the first has a low
+"""The number of lines that are read, in 0.1 ms, before the processor is yielded to waiting processes. Linux (6.6 and
+later, by default) lets a process run for 3 ms before it wakes another one on the same core, even if the first has a low
 priority."""
 
 UNREADABLE_BYTES: Final = 16 << 20
@@ -39,14 +39,14 @@ UNREADABLE_BYTES: Final = 16 << 20
 
 
 class LoadingCancelledError(Exception):
-    """There is no time left to load more."""
+    """The error if there is no time left to load more rows."""
 
 
 class JournalLoader:
     """A loader of one folder, for the process that holds the folder's lock.
 
-    `keep` is for how many seconds the database stores rows. Older ones are not loaded, because they may have been
-    dropped already. `pause` is called with the seconds that a block took, to leave the processor to others. It may
+    `keep` is the number of seconds for which the database stores rows. Older rows are not loaded, because they may have
+    been dropped already. `pause` is called with the seconds that a block took, to leave the processor to others. It may
     raise LoadingCancelledError.
     """
 
@@ -129,7 +129,7 @@ class JournalLoader:
             offset = self._offsets.get(file.path, 0)
             data = os.pread(descriptor, READ_BYTES, offset)
             end = data.rfind(b"\n") + 1
-            if not end and len(data) == READ_BYTES:  # No valid line is so long.
+            if not end and len(data) == READ_BYTES:  # No valid line has this length.
                 end = READ_BYTES
             if not end:
                 break

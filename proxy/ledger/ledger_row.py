@@ -1,8 +1,7 @@
-"""One request as a row of the ledger, and as the line of the journal that carries it there.
-
-A line is a JSON array. It begins with the version of its form, so that a loader knows if it can read it. Its text is
-bounded and contains no NUL, which PostgreSQL refuses. Its numbers fit in signed 64 bits. The id is made here, because
-clients may send one `x-request-id` twice. It begins with the time, so that indexes grow at their end.
+"""One request as a row of the ledger, and as the journal line from which the row is loaded. A line is a JSON array. It
+begins with the version of its form, so that a loader knows whether it can read the line. Its text is bounded and
+contains no NUL, which PostgreSQL refuses. Its numbers fit in signed 64 bits. The id is made here, because clients may
+send the same `x-request-id` twice. It begins with the time, so that new ids are added at the end of indexes.
 """
 
 import os
@@ -15,7 +14,7 @@ import orjson
 
 from proxy.limits.limit import MOST_COST, MOST_TOKENS, NANO
 
-if TYPE_CHECKING:  # A process that only reads lines has no requests.
+if TYPE_CHECKING:  # Imported for type checking only, because a process that only reads lines needs no requests.
     from proxy.request_record import RequestRecord
 
 VERSION: Final = 1
@@ -28,7 +27,8 @@ ESTIMATED: Final = 1
 """The bit of a row whose token counts are estimates."""
 
 INCOMPLETE: Final = 2
-"""The bit of a row whose cost is incomplete, because some price is not known. Earlier versions read 2 as 1."""
+"""The bit of a row whose cost is incomplete, because some price is not known. Earlier versions of the gateway read the
+value 2 as 1."""
 
 MAX_TAGS: Final = 16
 
@@ -36,7 +36,8 @@ MAX_INTEGER: Final = (1 << 63) - 1
 """The largest integer of both databases."""
 
 MAX_MS: Final = 1 << 40
-"""About 35 years in ms, longer than any request. The sums of all rows must fit in the integers of the database."""
+"""The most ms in a row: about 35 years, longer than any request. The sums of all rows must fit in the integers of the
+database."""
 
 MAX_STATUS: Final = 999
 
@@ -150,7 +151,7 @@ def row_line(record: "RequestRecord", sequence: int, now: int, user: str | None 
     )
     try:
         return orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE)
-    except TypeError:  # Half of a surrogate pair, or a number beyond 64 bits.
+    except TypeError:  # A text has half of a surrogate pair, or a number is beyond 64 bits.
         return _repaired_line(values)
 
 
@@ -206,10 +207,10 @@ _KINDS: Final = frozenset(
         *((str,), (int,), (int,)),
     )
 )
-"""The types of the fields of lines that `_plain_row` can read: the lines without tags."""
+"""The types of the fields of the lines that `_plain_row` can read. These lines have no tags."""
 
 _SHORT_TEXT: Final = 64
-"""The most characters of a text that always fits in MAX_TEXT_BYTES."""
+"""The most characters of a text that are certain to fit in MAX_TEXT_BYTES."""
 
 
 def read_line(line: bytes, gateway: str) -> JournalRow:
@@ -235,11 +236,12 @@ def read_line(line: bytes, gateway: str) -> JournalRow:
 
 
 def _plain_row(values: Sequence[Any], gateway: str) -> LedgerRow | None:
-    """Return the row of fields of the right types without a NUL, as nearly all lines have them, `None` if one is out of
-    bounds. The result equals `_checked_row` for a third of its time."""
+    """Return the row of fields that have the right types and no NUL, as in nearly all lines; `None` if a field is out
+    of bounds. The result equals the result of `_checked_row`, and takes a third of the time."""
     key, time, request_id, team, key_name, user, _, surface, asked, model, deployment = values[2:13]
     tokens_in, cached, tokens_out, reasoning, estimated, cost, status, outcome, ms, attempts = values[13:]
-    # The bits of all numbers combined. They are negative if one number is, and below a power of two if all are.
+    # The bitwise OR of the token counts is negative if one count is negative, and below a power of two if all counts
+    # are.
     counts = (tokens_in or 0) | (cached or 0) | (tokens_out or 0) | (reasoning or 0)
     if (
         not 0 <= counts < MOST_TOKENS
@@ -306,7 +308,7 @@ def _text(value: object) -> str:
 
 
 def _number(value: object, most: int = MAX_INTEGER) -> int:
-    """Return a number limited to its bounds, because vendors may report counts out of them."""
+    """Return a number limited to its bounds, because vendors may report counts beyond the bounds."""
     if type(value) is not int:
         raise UnreadableLineError("no number")
     return 0 if value < 0 else min(value, most)

@@ -13,16 +13,17 @@ if TYPE_CHECKING:  # The loader's process has no configuration, whose modules ta
 
 
 class LedgerError(Exception):
-    """The ledger's database cannot be used. The message is one line for the operator, without a secret."""
+    """The error if the ledger's database cannot be used. The message is one line for the operator, without a secret."""
 
 
 class LedgerRefusedError(LedgerError):
-    """Waiting does not help: the database belongs to another version, or is not a ledger."""
+    """The error if waiting does not help, because the database belongs to another version, or is not a ledger."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerSettings:
-    """The settings of a ledger. `keep` is for how many seconds it stores rows. `zone` is the time zone of its days.
+    """The settings of a ledger. `keep` is the number of seconds for which the ledger stores rows. `zone` is the time
+    zone of its days.
 
     `url` is the whole address of PostgreSQL. `file` is the database of SQLite. `journals` is the folder into which each
     process of the gateway writes, and from which one of them loads. If `refuses_unread` is set, budgets that could not
@@ -68,7 +69,8 @@ class LedgerState:
       all journals.
     - While the journal cannot be written, `unwritten` rows are only in memory. `oldest` is the unix time of the oldest
       one.
-    - `loading` is whether this process loads. `trouble` is why writing or loading fails now, `None` if it works.
+    - `loading` is whether this process loads. `trouble` is the reason why writing or loading fails now, `None` if both
+      work.
     """
 
     written: int = 0
@@ -92,8 +94,9 @@ class LedgerState:
         return self.behind if self.oldest is None else max(self.behind, wall - self.oldest)
 
     def follow(self, report: "LedgerState", before: "LedgerState") -> None:
-        """Add the report of a loader in another process. `before` is its previous report. Its counts begin with its
-        process. `trouble` of this process's journal stays until the loader reports another one."""
+        """Add the report of a loader in another process. `before` is its previous report. The loader's counts begin
+        when its process starts. The `trouble` of this process's journal stays until the loader reports another
+        trouble."""
         self.loaded += report.loaded - before.loaded
         self.repeated += report.repeated - before.repeated
         self.expired += report.expired - before.expired

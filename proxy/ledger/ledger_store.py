@@ -18,7 +18,8 @@ SPEND_SECONDS: Final = 40 * 86400.0
 """The least seconds for which spending is stored: the longest period of a budget is a month."""
 
 MARGIN_MS: Final = 86_400_000
-"""The time between the end of loading rows of an age and dropping them, so a dropped row is never loaded again."""
+"""Rows are dropped only when they are older, by this many ms, than the oldest rows that are still loaded. So a dropped
+row is never loaded again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +86,9 @@ class LedgerReader(Protocol):
     """The read access, beside the process that writes."""
 
     def spent_since(self, slot: int, after: int = 0, users: int | None = None) -> SpendChanges:
-        """Return the sums of all slots from `slot` on that changed after batch `after`, or of all if it is 0. `users`
-        is the batch after which changes of end users are returned too, `None` if they are not needed."""
+        """Return the sums of all slots from `slot` on that changed after batch `after`, or of all of these slots if
+        `after` is 0. `users` is the batch after which changes of end users are returned too, `None` if they are not
+        needed."""
 
     def spent_from(self, slots: Sequence[int], recent: int, users: int | None = None) -> SpendBase:
         """Return the sums of each scope from each of these slots on, and the single slots from `recent` on. `users` is

@@ -1,8 +1,8 @@
 """The thread that loads the journals every second. It runs in one of the processes that share their folder and serves
 no request.
 
-If the database is away for any time, the journals stay. It is tried again with growing waits. The log reports once that
-it is away and once that it is back.
+While the database is unavailable, the journals stay, and the database is tried again after growing waits. The log
+reports once that the database is unavailable and once that it is available again.
 """
 
 import logging
@@ -23,12 +23,13 @@ LOAD_EVERY: Final = 1.0
 
 FIRST_WAIT: Final = 1.0
 LONGEST_WAIT: Final = 30.0
-"""Seconds until a database that failed is tried again, at first and at most. Each failure doubles them."""
+"""The first and the longest wait in seconds until a database that failed is tried again. Each failure doubles the
+wait."""
 
 TIDY_EVERY: Final = 3600.0
 
 STOP_TIMEOUT: Final = 10.0
-"""Seconds for which `stop` waits. Rows that are not loaded then remain for the next start."""
+"""The most seconds for which `stop` waits. Rows that are not loaded by then are loaded after the next start."""
 
 LOG_PAUSE: Final = 60.0
 """Seconds between two log lines about consecutive failures."""
@@ -37,7 +38,7 @@ LONGEST_PAUSE: Final = 0.25
 
 
 class LedgerLoading:
-    """A loader that runs from `start` to `stop`, unless another process of the folder loads."""
+    """A loader that runs from `start` to `stop`, unless another process already loads the journals of the folder."""
 
     def __init__(
         self,
@@ -66,7 +67,7 @@ class LedgerLoading:
         self._thread.start()
 
     def look(self) -> None:
-        """Measure the backlog while the thread does not, because the database is away or has not responded for
+        """Measure the backlog while the thread does not, because the database is unavailable or has not responded for
         LOAD_EVERY seconds. Call it regularly from another thread."""
         began = self._began
         if self._failures or (began is not None and time.monotonic() - began >= LOAD_EVERY):
@@ -160,8 +161,8 @@ class LedgerLoading:
             self.state.load_errors += 1
 
     def _pause(self, took: float) -> None:
-        """Pause for as long as a block took, so that others get as much time. While stopping do not pause, and end at
-        the deadline."""
+        """Pause for as long as a block took, so that other processes get as much time. While the loader stops, do not
+        pause, and end at the deadline."""
         if self._deadline is None:
             self._ending.wait(min(took, LONGEST_PAUSE))
         elif time.monotonic() >= self._deadline:

@@ -1,7 +1,7 @@
 """A blocking connection to PostgreSQL that raises only LedgerError. No other module uses the driver.
 
-A server that falls silent is not noticed otherwise: a connection may look alive although no data arrives. So each wait
-for a response has a limit here, after which the connection is closed without a message to the server.
+Without a limit, a silent server would not be noticed, because a connection may look alive although no data arrives. So
+each wait for a response has a limit here, after which the connection is closed without a message to the server.
 
 The driver's messages may quote an address with its password, so only messages of the server are reported. Prepared
 statements are off, because a pool in transaction mode such as PgBouncer's does not keep them.
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
     from psycopg.abc import PQGen
 
 CONNECT_TIMEOUT: Final = 5
-"""Seconds for a connection."""
+"""The most seconds to open a connection."""
 
 STATEMENT_TIMEOUT: Final = 25
 """Seconds for which a statement of a transaction may run, unless the transaction sets another limit."""
 
 LONG_STATEMENT_TIMEOUT: Final = 60
-"""The same for statements that may read or drop many rows."""
+"""Seconds for which a statement may run that may read or drop many rows."""
 
 RESPONSE_TIMEOUT: Final = 30.0
 """Seconds to wait for a response. It is more than STATEMENT_TIMEOUT, so that a live server reports a late statement
 itself."""
 
 _IDLE: Final = f"SET LOCAL idle_in_transaction_session_timeout = '{round(RESPONSE_TIMEOUT)}s'"
-"""Lets the server release the locks of a transaction whose end it does not receive."""
+"""The statement that lets the server release the locks of a transaction whose end it does not receive."""
 
 CHECK_EVERY: Final = 0.1
 """Seconds between two checks of the limit of a wait."""
 
 LOCK_TIMEOUT: Final = 10
-"""Seconds for which a statement waits for a lock."""
+"""The most seconds for which a statement waits for a lock."""
 
 Row = tuple[Any, ...]
 
@@ -68,7 +68,7 @@ class PostgresConnection:
             """A connection that waits for every response within `patience`."""
 
             def wait(self, gen: "PQGen[T]", interval: float = CHECK_EVERY, timeout: float | None = None) -> T:
-                if timeout is None:  # The driver has had this argument since 3.3.
+                if timeout is None:  # Driver versions before 3.3 do not pass this argument.
                     return super().wait(in_time(gen), interval)
                 return super().wait(in_time(gen), interval, timeout)
 
@@ -91,8 +91,8 @@ class PostgresConnection:
             )
 
     def _in_time(self, steps: "PQGen[T]") -> "PQGen[T]":
-        """Pass on the events that the driver waits for, and close the connection if it does not finish in time. The
-        driver resumes every CHECK_EVERY seconds, also if nothing happens."""
+        """Pass on the events that the driver waits for, and close the connection if the driver does not finish in time.
+        The driver resumes every CHECK_EVERY seconds, even if nothing happens."""
         patience = self._patience
         until = time.monotonic() + patience
         try:
@@ -110,7 +110,7 @@ class PostgresConnection:
 
     @property
     def lost(self) -> bool:
-        """Whether it can no longer be used."""
+        """Whether the connection can no longer be used."""
         return self._connection.closed or self._connection.broken
 
     @contextmanager
@@ -133,7 +133,7 @@ class PostgresConnection:
             self._patience = before
 
     def run(self, statement: str, parameters: Sequence[Value] = ()) -> None:
-        """Run a statement without rows."""
+        """Run a statement that returns no rows."""
         with self.named():
             self._connection.execute(statement.encode(), parameters or None)
 

@@ -64,13 +64,13 @@ _SECOND: Final = (
 )
 
 MIGRATIONS: Final = (_FIRST, _SECOND)
-"""Step n leads to version n + 1."""
+"""The migrations. Step n changes the schema to version n + 1."""
 
 _COLUMNS: Final = (
     "id, time, request_id, team, key_name, user_name, tags, surface, asked, model, deployment, tokens_in, "
     "tokens_cached, tokens_out, tokens_reasoning, estimated, cost, status, outcome, ms, attempts, gateway"
 )
-"""In the order of a LedgerRow."""
+"""The columns of a request, in the order of the fields of a LedgerRow."""
 
 _DAY_COLUMNS: Final = (
     "day, team, key_name, model, deployment, requests, errors, tokens_in, tokens_cached, tokens_out, "
@@ -135,7 +135,7 @@ MONTHS: Final = """
     SELECT part.relname FROM pg_inherits JOIN pg_class part ON part.oid = inhrelid
     WHERE inhparent = 'dragoman.request'::regclass
 """
-"""Returns the existing partitions."""
+"""The query that returns the existing partitions."""
 
 
 def month_of(ms: int) -> tuple[int, int]:

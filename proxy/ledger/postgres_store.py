@@ -1,7 +1,7 @@
 """The ledger in PostgreSQL, for one or several gateways. Each gateway has its own loader.
 
-Each transaction begins by raising the number of the batch, and only one loader can hold its row. So batches are
-committed in the order of their numbers, which readers rely on, and two loaders cannot deadlock.
+Each transaction begins by incrementing the number of the batch, and only one loader can hold the lock of that number's
+row. So batches are committed in the order of their numbers, on which readers rely, and two loaders cannot deadlock.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ from proxy.ledger.usage_query import SqlDialect, UsageQuery, usage_sql
 MONTHS_AHEAD: Final = 2
 
 REBUILD_TIMEOUT: Final = 3600
-"""Seconds for a statement that reads every row."""
+"""The most seconds of a statement that reads every row."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -101,7 +101,7 @@ class PostgresStore:
         return len(new)
 
     def _make_months(self, months: set[tuple[int, int]]) -> set[str]:
-        """Make the partitions of these months that may be missing, and return their names."""
+        """Make the partitions of these months that are not known to exist, and return the names of these partitions."""
         missing = {sql.partition(month): month for month in months}
         for name in missing.keys() & self._months:
             del missing[name]
@@ -186,7 +186,8 @@ class PostgresReader:
 
     @contextmanager
     def _one_state(self) -> Iterator[tuple[PostgresConnection, int]]:
-        """Read one snapshot of the database in the block. Yield the connection and the number of the last batch."""
+        """Let all statements of the block read one snapshot of the database. Yield the connection and the number of the
+        last batch."""
         link = self._link()
         with link.transaction():
             link.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")

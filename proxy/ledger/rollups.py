@@ -20,7 +20,7 @@ from proxy.ledger.ledger_settings import LedgerRefusedError
 from proxy.limits.limit import ScopeSide, Subject, scopes_of, user_scope
 
 SLOT_MS: Final = 900_000
-"""A slot's number is the time in ms since 1970, divided by this."""
+"""The length of a slot in ms. The number of a slot is a time in ms since 1970, divided by this length."""
 
 SUCCESS: Final = "ok"
 """The outcome of requests without an error."""
@@ -38,8 +38,8 @@ DayKey: TypeAlias = tuple[str, str, str, str, str]
 
 
 class SlotSpend(NamedTuple):
-    """The use of a scope in a slot. `cost` is in billionths of a USD. It contains nothing, or only a part, of the cost
-    of `unpriced` requests."""
+    """The use of a scope in a slot. `cost` is in billionths of a USD. It includes no cost, or only a part of the cost,
+    of the `unpriced` requests."""
 
     scope: str
     slot: int
@@ -51,7 +51,8 @@ class SlotSpend(NamedTuple):
 
 class UsageSums(NamedTuple):
     """Sums over requests. `errors` are the requests with another outcome than SUCCESS. `unpriced` are the ones for
-    which `is_unpriced` is true. `ms` is their time. `cost` is in billionths of a USD, without `unpriced` requests."""
+    which `is_unpriced` is true. `ms` is the total duration of the requests in ms. `cost` is in billionths of a USD,
+    without `unpriced` requests."""
 
     requests: int = 0
     errors: int = 0
@@ -69,7 +70,7 @@ class UsageSums(NamedTuple):
         return None if self.unpriced and not self.cost else self.cost
 
     def plus(self, other: "UsageSums") -> "UsageSums":
-        """Return the sum of both."""
+        """Return the sum of these sums and `other`."""
         return UsageSums(*(mine + its for mine, its in zip(self, other, strict=True)))
 
 
@@ -125,7 +126,8 @@ class Days:
 
 
 def scopes(row: LedgerRow) -> tuple[str, ...]:
-    """Return the scopes, as `limits` names them, in which the row counts. There are none if no vendor was called."""
+    """Return the scopes in which the row counts, under the names that `limits` gives them. There are none if no vendor
+    was called."""
     if not row.attempts:
         return ()
     subject = Subject(row.team, row.key_name, row.model, row.deployment or "")

@@ -1,7 +1,8 @@
-"""The use of each scope since its calendar periods began, updated each second by the changes.
+"""The use of each scope since its calendar periods began, updated each second by the changes in the database.
 
 Reading a whole month takes 0.1 s with thousands of teams, while the changes of a second are a few rows. So everything
-is read only if a period begins, or if a slot older than RECENT_SLOTS changes, for example by a journal that was away.
+is read only if a period begins, or if a slot older than RECENT_SLOTS changes, for example because a journal was loaded
+late.
 """
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -34,7 +35,7 @@ class TotalsUpdate(Generic[P]):
 
 @dataclass(slots=True, eq=False)
 class SpentTotals(Generic[P]):
-    """The totals of one process. Calls block and raise LedgerError. The next call continues after an error."""
+    """The totals of one process. Calls block and raise LedgerError. After an error, the next call continues."""
 
     _starts: dict[P, int] = field(default_factory=dict)
     _totals: dict[P, dict[str, Amounts]] = field(default_factory=dict)
@@ -45,9 +46,9 @@ class SpentTotals(Generic[P]):
     def refresh(
         self, reader: LedgerReader, periods: Mapping[P, tuple[int, int]], now: int, users: int | None = None
     ) -> TotalsUpdate[P]:
-        """Return the changes since the last call, including all sums of periods that have just begun. `periods` are
-        their begins and ends, in seconds since 1970 like all times. Each begins with a slot. Changes of end users are
-        read from after the batch `users` on, or not at all if it is `None`."""
+        """Return the changes since the last call, including all sums of periods that have just begun. `periods` maps
+        each period to its begin and end, in seconds since 1970 like all times. Each period begins with a slot. Changes
+        of end users are read from after the batch `users` on, or not at all if it is `None`."""
         starts = {period: begin // SLOT_SECONDS for period, (begin, _) in periods.items()}
         if starts != self._starts or not self._batch:
             return self._read_all(reader, starts, now, users)
@@ -85,7 +86,7 @@ class SpentTotals(Generic[P]):
                 totals[each.scope] = changed[period][each.scope] = (total[0], total[1], total[2])
 
     def _forget(self, now: int) -> None:
-        """Drop all but the recent slots. `_read_all` reads the others again."""
+        """Drop all slots except the recent ones. `_read_all` reads the others again."""
         recent = recent_slot(now)
         if recent - self._first >= RECENT_SLOTS:
             self._slots = {key: amounts for key, amounts in self._slots.items() if key[1] >= recent}
@@ -94,7 +95,8 @@ class SpentTotals(Generic[P]):
 
 @dataclass(slots=True, eq=False)
 class _UserSums(Generic[P]):
-    """The ledger's sums of one end user: of each period, with its first slot, and of each slot from `first` on."""
+    """The ledger's sums of one end user: the sum of each period and the first slot of the period, and the sum of each
+    slot from `first` on."""
 
     first: int
     totals: dict[P, tuple[int, Amounts]]
@@ -135,8 +137,8 @@ class _UserSums(Generic[P]):
 
 @dataclass(slots=True, eq=False)
 class UserTotals(Generic[P]):
-    """The sums of the end users that a process limits, which are few of many. Each user is read when it is first seen,
-    and stored until it is forgotten. `batch` is the last batch whose changes were applied."""
+    """The sums of the end users that a process limits, which are few of all end users. Each user is read when it is
+    first seen, and stored until it is forgotten. `batch` is the last batch whose changes were applied."""
 
     batch: int = 0
     _users: dict[str, _UserSums[P]] = field(default_factory=dict)

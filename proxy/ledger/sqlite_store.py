@@ -1,11 +1,11 @@
 """The ledger in a file: SQLite of the standard library, with one writer in the loader's process.
 
-Statements of many rows handle at most BATCH_ROWS of them, so that readers never wait long. Writing needs a lock beside
-the file, so a second gateway with the same file waits instead of competing.
+Statements of many rows handle at most BATCH_ROWS of them, so that readers never wait long. Writing requires a lock file
+beside the database, so a second gateway with the same file waits instead of competing.
 
 Source: SQLite 3.40's documentation (sqlite.org/pragma.html, wal.html), November 2026. `auto_vacuum` must be set before
-the first table is created. WAL works only on local file systems. With NORMAL a power loss may lose the last commits,
-but never the consistency of the database.
+the first table is created. WAL works only on local file systems. With `synchronous = NORMAL` a power loss may lose the
+last commits, but the database stays consistent.
 """
 
 import os
@@ -34,10 +34,10 @@ from proxy.ledger.usage_query import SqlDialect, UsageQuery, usage_sql
 BATCH_ROWS: Final = 500
 
 ROWS_PER_WRITE: Final = 32
-"""The rows that are written before the processor is yielded to waiting processes: 0.2 ms, as with `LINES_AT_ONCE`."""
+"""The rows that are written, in 0.2 ms, before waiting processes get the processor, as with `LINES_AT_ONCE`."""
 
 BUSY_TIMEOUT: Final = 5.0
-"""Seconds for which a statement waits for another one of the file."""
+"""The most seconds for which a statement waits for another statement on the file."""
 
 MAX_DROPPED: Final = 50_000
 """The most rows that one call of `tidy` drops. The next call continues."""
@@ -54,7 +54,7 @@ _OPENING: Final = (
     "PRAGMA temp_store = MEMORY",
     "PRAGMA cache_size = -500",
 )
-"""A cache of 500 KB instead of 2 MB is as fast, because rows are added at the ends of the indexes."""
+"""A cache of 500 KB is as fast as one of 2 MB, because rows are added at the ends of the indexes."""
 
 _SPENDING: Final = """
     CREATE TABLE {} (
@@ -104,13 +104,13 @@ _SECOND: Final = (
 )
 
 _MIGRATIONS: Final = (_FIRST, _SECOND)
-"""Step n leads to version n + 1, in one transaction."""
+"""The migrations. Step n changes the schema to version n + 1, in one transaction."""
 
 _REQUEST_COLUMNS: Final = (
     "id, time, request_id, team, key_name, user_name, tags, surface, asked, model, deployment, tokens_in, "
     "tokens_cached, tokens_out, tokens_reasoning, estimated, cost, status, outcome, ms, attempts, gateway"
 )
-"""In the order of a LedgerRow."""
+"""The columns of a request, in the order of the fields of a LedgerRow."""
 
 _DAY_COLUMNS: Final = (
     "day, team, key_name, model, deployment, requests, errors, tokens_in, tokens_cached, tokens_out, "
@@ -252,7 +252,7 @@ class SqliteStore:
                 )
                 if dropped.rowcount < BATCH_ROWS:
                     break
-                time.sleep(0.001)  # For readers that wait for the file.
+                time.sleep(0.001)  # Lets waiting readers use the file.
             run("DELETE FROM usage_day WHERE day < ?", (self._days.of(max(0, oldest) // SLOT_MS),))
             for table in ("spend", "spend_user"):
                 run(f"DELETE FROM {table} WHERE slot < ?", (first_slot,))  # noqa: S608 - constant
@@ -315,7 +315,7 @@ class SqliteReader:
 
     @contextmanager
     def _one_state(self) -> Iterator[int]:
-        """Read one snapshot of the file in the block. Yield the number of its last batch."""
+        """Let the block read one snapshot of the file. Yield the number of its last batch."""
         with _named(self._file), _transaction(self._connection, "BEGIN"):
             (batch,) = self._connection.execute("SELECT batch FROM meta").fetchone()
             yield batch
@@ -389,7 +389,7 @@ def _transaction(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE")
 
 @contextmanager
 def _named(file: Path) -> Iterator[None]:
-    """Raise the errors of the file as LedgerError."""
+    """Raise SQLite's errors as LedgerError."""
     try:
         yield
     except (sqlite3.Error, OverflowError) as error:

@@ -1,8 +1,8 @@
 """The query of a report, and its SQL.
 
 The usage of all teams is read from the sums by day. The usage of one team, and dimensions that only rows have, are read
-from the rows. Both count whole days of the configured time zone if the time is given in days. This module does no I/O,
-and the time is an argument.
+from the rows. Both readings count whole days of the configured time zone if the time is given in days. This module does
+no I/O, and the time is an argument.
 """
 
 import re
@@ -14,7 +14,8 @@ from typing import Final
 from proxy.ledger.rollups import UNPRICED, Days
 
 DIMENSIONS: Final = ("team", "key", "model", "asked", "user", "tag", "day", "deployment")
-"""`model` is the name in the configuration, such as `openai/*`. `asked` is the name that the client sent."""
+"""The dimensions of a report. `model` is the name in the configuration, such as `openai/*`. `asked` is the name that
+the client sent."""
 
 DEFAULT_BY: Final = ("team", "model")
 
@@ -53,8 +54,8 @@ class UsageQuery:
 
 @dataclass(frozen=True, slots=True)
 class SqlDialect:
-    """The parts of SQL that differ between the databases: a parameter, the tables, a row's day, the time of a parameter
-    in ms, and the tags as text. The day has a parameter for the zone if `day_takes_zone`."""
+    """The parts of SQL that differ between the databases: the placeholder of a parameter, the tables, the day of a row,
+    a time from a parameter in ms, and the tags as text. The day has a parameter for the zone if `day_takes_zone`."""
 
     mark: str
     request: str

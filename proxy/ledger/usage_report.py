@@ -32,9 +32,9 @@ _TAIL: Final = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class UsageReport:
-    """The ordered lines of a report, their total, and how far the ledger is loaded: `newest` is the time of the newest
-    row in ms, and `waiting` is how many rows of the local journals wait. `total` counts each request once, even if it
-    has several tags."""
+    """The ordered lines of a report, their total, and the state of the ledger: `newest` is the time of the newest row
+    in ms, and `waiting` is how many rows of the local journals wait. `total` counts each request once, even if it has
+    several tags."""
 
     query: UsageQuery
     lines: Sequence[UsageLine]
@@ -44,7 +44,7 @@ class UsageReport:
 
 
 def usage_report(reader: LedgerReader, query: UsageQuery, waiting: int = 0) -> UsageReport:
-    """Read a report. Lines with a day are ordered by it, the others by cost. Blocks. Raises LedgerError."""
+    """Read a report. Lines with a day are ordered by day, other lines by cost. Blocks. Raises LedgerError."""
     found = reader.usage(query)
     total = UsageSums()
     for line in found:
@@ -73,7 +73,7 @@ def _by_tag(lines: Sequence[UsageLine], position: int) -> list[UsageLine]:
 
 
 def count_waiting_rows(folder: Path, loaded: Mapping[str, int]) -> int:
-    """Return how many rows of the journals in a folder are not in the database yet, by the numbers of the last ones."""
+    """Return how many rows of the journals in a folder are not in the database yet, by the numbers of the last rows."""
     last = {each.process: each for each in journal_files(folder)}
     waiting = 0
     for process, file in last.items():
@@ -117,8 +117,8 @@ _HEADS: Final = ("REQUESTS", "ERRORS", "TOKENS IN", "CACHED", "SHARE", "TOKENS O
 
 
 def usd(nano: int) -> str:
-    """Return billionths of a USD as USD text, so exact that the lines of a report add up to its total. It is to the
-    cent, below one USD to the hundredth of a cent, and below one cent in full."""
+    """Return billionths of a USD as USD text, so exact that the lines of a report add up to its total. From one USD on,
+    the text is exact to the cent; below one USD, to the hundredth of a cent; below one cent, it has all digits."""
     whole = nano / NANO
     if nano >= NANO or not nano:
         return f"{whole:,.2f}"
@@ -156,12 +156,13 @@ def _cells(sums: UsageSums) -> list[str]:
 
 
 def shown(text: str) -> str:
-    """Return a client's text without control characters that a terminal would execute."""
+    """Return a client's text without the control characters that a terminal would interpret."""
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
 
 
 def loaded_note(report: UsageReport) -> str:
-    """Return a note with the time up to which the ledger is loaded, and the number of requests that it lacks."""
+    """Return a note with the time up to which the ledger is loaded, and the number of requests that are not loaded
+    yet."""
     if report.newest is None:
         so_far = "the ledger has no rows yet"
     else:

@@ -13,7 +13,7 @@ from proxy.limits.limit import Period
 HOUR: Final = 3600
 
 SET_BACK_SECONDS: Final = 60.0
-"""Seconds that the wall clock must go back before the change is logged."""
+"""The least seconds by which the wall clock must be set back for the change to be logged."""
 
 
 def bounds(period: Period, zone: tzinfo, wall: float) -> tuple[int, int]:

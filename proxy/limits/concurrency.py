@@ -29,12 +29,12 @@ SPARE_DIVISOR: Final = 25
 would be refused while other processes hold unused slots."""
 
 GUESSED_WAIT: Final = 1.0
-"""Seconds after which a slot may be free: there is no better estimate."""
+"""The guessed seconds until a slot is free, because there is no better estimate."""
 
 SLOTS_KNOWN_SECONDS: Final = 10.0
 IDLE_SLOTS_KNOWN_SECONDS: Final = 2.0
-"""Seconds for which a reported division of slots is believed, and the same if the reply reported that no process uses
-any. In the second case all processes have equal parts."""
+"""Seconds for which a reported division of slots is believed, and seconds for which a report is believed that no
+process uses a slot. In the second case all processes have equal parts."""
 
 
 class Slots:
@@ -68,8 +68,8 @@ class Slots:
         return True
 
     def undo(self) -> None:
-        """Give back the slot of an attempt at the same `now`. No waiting request is notified, because none was refused
-        it."""
+        """Give back the slot of an attempt at the same `now`. No waiting request is notified, because no request was
+        refused this slot."""
         self.used -= 1
 
     def settle(self, reserved: int, used: int) -> None:
@@ -94,7 +94,7 @@ class Slots:
         return max(0, self.capacity - self.taken)
 
     def for_headers(self, now: float, wall: float) -> None:
-        """Return `None`: headers do not show slots, as those of OpenAI do not."""
+        """Return `None`: headers do not show slots, and OpenAI's headers do not show them either."""
 
     def full_in(self, now: float, wall: float) -> float:
         """Return a guess of the seconds until all slots are free."""
@@ -111,9 +111,9 @@ class Slots:
 
 
 class LeasedSlots(Slots):
-    """The slots of a scope that several processes share. This process has leased `held` of them. Alone, it has a part
-    of all slots. It is `_cautious` as long as others may not have reported the slots that they hold: it then stays
-    within its part as well."""
+    """The slots of a scope that several processes share. This process has leased `held` of them. If it counts alone, it
+    may use a part of all slots. It is `_cautious` while other processes may not have reported the slots that they hold.
+    It then also stays within its part."""
 
     __slots__ = (
         *("_cautious", "_doubt_since", "_epoch", "_foreign", "_keeper", "_known_until", "_no_request_until"),
@@ -168,7 +168,7 @@ class LeasedSlots(Slots):
             self.used >= self.held
             or keeper.alone
             or keeper.rejoining
-            or self._cautious  # Otherwise nothing is in doubt.
+            or self._cautious  # In all other cases the slots are not in doubt.
         ) and self.lacks(1, 0.0, 0.0):
             return False
         self.used += 1
@@ -190,14 +190,15 @@ class LeasedSlots(Slots):
         return now >= self._no_request_until
 
     def exceeded(self, scope: str, units: int, now: float, wall: float) -> Exceeded:
-        """Return the details of a refusal: it is either by all slots, or by the part of them that this process has
-        while it counts alone."""
+        """Return the details of a refusal. The refusing limit is either the number of all slots, or the part of them
+        that this process has while it counts alone."""
         exceeded, keeper = super().exceeded(scope, units, now, wall), self._keeper
         limited_to_part = keeper.alone or keeper.rejoining or self._cautious
         return replace(exceeded, alone=0) if limited_to_part and self.used >= self._part_alone() else exceeded
 
     def next_request(self, now: float) -> SlotsRequest | None:
-        """Return the request for slots: used, waited for and spare ones. Used slots are held in any case."""
+        """Return the request for slots: the used slots, the slots that requests wait for, and spare slots. Used slots
+        are held even if the coordinator does not grant them."""
         need = self.used + self.waiting + self.spare
         self.held = max(self.used, min(self.held, need))
         want = need - self.held if now >= self._no_request_until else 0
@@ -239,7 +240,7 @@ class LeasedSlots(Slots):
 
     def needs_renewal(self, now: float) -> bool:
         """Return whether this process must report its slots before they lapse, or must learn that others released
-        slots: no other exchange would report that."""
+        slots, which only its own exchange reports."""
         self._cautious = self._foreign or in_doubt(self._keeper, self._doubt_since, now)
         return self.held > 0 or self.used > 0 or self._others > 0 or self._cautious
 

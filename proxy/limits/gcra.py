@@ -1,9 +1,8 @@
 """The generic cell rate algorithm (GCRA): a rate limit whose whole state is one number. Time is an argument.
 
 The number is the *theoretical arrival time*: the moment at which all units taken so far are paid for at the limit's
-rate. In any `t` seconds at most `burst + t / interval` units pass.
-
-Source: ITU-T I.371, as virtual scheduling. The refusals of OpenAI's API follow the same numbers (November 2026).
+rate. In any `t` seconds at most `burst + t / interval` units pass. Source: ITU-T I.371, which describes it as virtual
+scheduling. OpenAI's API refuses requests by the same numbers (November 2026).
 """
 
 import math
@@ -26,10 +25,10 @@ requests, and must not refuse a team for hours."""
 
 @dataclass(frozen=True, slots=True)
 class GcraRule:
-    """A rate with its numbers in seconds. `interval` is the time between two units, `tolerance` how far a burst may be
-    ahead, and `furthest` the largest debt. `most` is the most units that one request takes. It keeps a request within
-    the largest debt, and a request never gives back more than it took. `full` is the header value while nothing is
-    used. `index` is the index of the unit's amount."""
+    """A rate with its numbers in seconds. `interval` is the time between two units, `tolerance` is how far a burst may
+    be ahead, and `furthest` is the largest debt. `most` is the most units that one request takes. It keeps a request
+    within the largest debt, and a request never gives back more than it took. `full` is the header value while nothing
+    is used. `index` is the index of the unit's amount."""
 
     rate: Rate
     burst: float
@@ -41,7 +40,8 @@ class GcraRule:
     index: int
 
     def correction(self, reserved: int, used: int) -> int:
-        """Return the units still to take, given the reserved and the used ones. A negative number is given back."""
+        """Return the units that are still to be taken, given the reserved and the used units. The units of a negative
+        number are given back."""
         most = self.most
         more = used - (reserved if reserved < most else most)
         return more if more < most else most
@@ -61,7 +61,7 @@ def part_of(rate: Rate, share: float) -> GcraRule:
     ahead = burst * interval
     most = (
         MAX_DEBT_BURSTS * rate.burst
-    )  # By the whole rate: units taken together may be settled alone, and the reverse.
+    )  # The whole rate's limit, because units taken by one rule may be settled by the other.
     full = (int(burst), rate.amount, 0.0)
     return GcraRule(
         rate, burst, interval, ahead + ROUNDING_SLACK, ahead + most * interval, most, full, INDEX[rate.unit]
@@ -81,8 +81,8 @@ class LocalRate:
         self.arrival = arrival
 
     def lacks(self, units: float, now: float, wall: float) -> bool:
-        """Return whether these units are too many now. More units than a burst pass if the whole burst is there, and
-        leave a debt. Otherwise a large request could never pass."""
+        """Return whether these units are too many now. A request for more units than a burst passes if the whole burst
+        is available, and leaves a debt. Otherwise a large request could never pass."""
         rule, base = self.rule, self.arrival
         if base <= now:
             return False
@@ -96,7 +96,7 @@ class LocalRate:
         self.arrival = (base if base > now else now) + (units if units < rule.most else rule.most) * rule.interval
 
     def attempt(self, units: float, now: float, wall: float) -> bool:
-        """Test and take units, and return whether they were there."""
+        """Test and take units, and return whether there were enough."""
         rule, base = self.rule, self.arrival
         if base > now:
             if self.lacks(units, now, wall):
@@ -127,7 +127,7 @@ class LocalRate:
         return False
 
     def wait(self, units: float, now: float, wall: float) -> float:
-        """Return the seconds until these units pass, if nothing else is taken."""
+        """Return the seconds until these units pass, if no other units are taken meanwhile."""
         rule = self.rule
         ahead = max(self.arrival, now) + min(units, rule.burst) * rule.interval - now
         return max(0.0, ahead - (rule.tolerance - ROUNDING_SLACK))

@@ -14,7 +14,7 @@ from proxy.shared_state.lease import GRANT_EARLY, LeaseGrant, LeaseRequest, Rate
 from proxy.shared_state.lease_keeper import EQUAL_PART_ALONE, GONE_SECONDS
 
 SECOND: Final = 1_000_000
-"""Times are in microseconds."""
+"""A second in microseconds, the unit of all times here."""
 
 LONGEST_SHARE_TIME: Final = 3 * SECOND
 """If units are scarce, a process gets its share for the time since its last report. If that time is longer than
@@ -23,8 +23,8 @@ LONGEST_SHARE_TIME, it counts as FIRST_SHARE_TIME."""
 REPORT_HOLDS: Final = GONE_SECONDS * SECOND
 RATE_REPORT_HOLDS: Final = 60 * SECOND
 """REPORT_HOLDS is how long after its last report the slots and the spending of a process count, and the units of a rate
-that it may have taken while it counted alone. RATE_REPORT_HOLDS is how long the units of a rate that it gave back are
-remembered. A report itself says how long its demand counts."""
+that it may have taken while it counted alone. RATE_REPORT_HOLDS is how long the units of a rate that a process gave
+back are remembered. Each report contains the time for which its demand counts."""
 
 LEDGER_READ_WITHIN: Final = 3 * SECOND
 """The time within which a live process reads the rows that the ledger has loaded, and reports that it has read them."""
@@ -35,8 +35,8 @@ KEY_HOLDS: Final = 20 * SECOND
 key of slots or spending is stored after the last exchange."""
 
 DIVIDED_BY_DEMAND: Final = 1 - EQUAL_PART_ALONE
-"""The part of a limit that is divided by demand for processes that count alone. A part that is reported to one process
-is not reported to another, so all parts together are at most the limit."""
+"""The part of a limit that is divided in proportion to demand among processes that count alone. A part that is reported
+to one process is not reported to another, so all parts together are at most the limit."""
 
 SCARCE_SECONDS: Final = 0.05
 """If the units that are left cover less than this many seconds of the demand of all processes, each process gets only
@@ -53,12 +53,15 @@ SWEEP_ABOVE: Final = 1024
 class _ProcessReport:
     """The last report of one process, and the reply to it.
 
-    - `amount` is its demand of a rate, its slots, or its spending. `at` is the time of the report, `holds` how long it
-      counts.
-    - Rates: `total` is all that it gave back in the `life` of its lease. After a `silence` it counts alone (0: never),
-      with the part `part` of the limit. `equal` is the part of an idle process. `level` is the units left for all.
-    - `claim` is the spending that it may take besides `amount`, or its slots that no request uses.
-    - Spending: `base` is the ledger's sum that it has read, and requests in flight reserve `total` of `amount`.
+    - `amount` is the process's demand of a rate, its slots, or its spending. `at` is the time of the report, and
+      `holds` is how long the report counts.
+    - Rates: `total` is all units that the process gave back in the `life` of its lease. After a silence of `silence` it
+      counts alone (0: never), with the part `part` of the limit. `equal` is the part of an idle process. `level` is the
+      units left for all.
+    - `claim` is the spending that the process may take besides `amount`, or the number of its slots that no request
+      uses.
+    - Spending: `base` is the ledger's sum that the process has read. Its requests in flight reserve `total` of
+      `amount`.
     """
 
     amount: float
@@ -85,8 +88,8 @@ class _ProcessReport:
 @dataclass(slots=True, eq=False)
 class CountedKey:
     """The state of one key: the reports of processes, and for a rate the time when all granted units are paid for.
-    `epoch` is the time since when it is counted. `ended` are reports of processes that have ended. The units that they
-    took while they counted alone may not be set aside yet."""
+    `epoch` is the time since which the key is counted. `ended` are reports of processes that have ended. The units that
+    they took while they counted alone may not be set aside yet."""
 
     amounts: dict[str, _ProcessReport] = field(default_factory=dict)
     paid: float | None = None
@@ -113,13 +116,13 @@ class LeaseCounter:
     _sweep_at: int = SWEEP_ABOVE
 
     def exchange(self, process: str, requests: Sequence[LeaseRequest], now: float) -> list[LeaseGrant]:
-        """Return a grant for each request of a process, in order. `now` is in microseconds from any point."""
+        """Return a grant for each request of a process, in order. `now` is in microseconds since any fixed moment."""
         if len(self._keys) > self._sweep_at:
             self._sweep(now)
         return [self._grant(process, request, now) for request in requests]
 
     def forget(self, process: str) -> None:
-        """Drop the demand, the slots and the spending of a process that has ended. Granted units of a rate stay
+        """Remove the demand, the slots and the spending of a process that has ended. Granted units of a rate stay
         granted."""
         for counted in self._keys.values():
             report = counted.amounts.pop(process, None)
@@ -144,8 +147,8 @@ class LeaseCounter:
 
 
 def _read(counted: CountedKey, process: str, now: float, longest: float) -> _OtherProcesses:
-    """Sum up the reports of the other processes. Remove the ones that are too old or dated after a clock that was set
-    back."""
+    """Sum up the reports of the other processes. Remove the reports that are too old, and the reports that are dated
+    later than now because the clock was set back."""
     others = _OtherProcesses()
     for name, report in list(counted.amounts.items()):
         if abs(now - report.at) > longest:
@@ -188,7 +191,7 @@ def _grant_rate(counted: CountedKey, process: str, request: RateRequest, now: fl
         back = (request.total - own.total) * unit
     elif request.epoch not in (0, counted.epoch):
         paid = max(paid, now + request.owed * unit)
-        if counted.epoch:  # The key is newer and has not set the process's part aside.
+        if counted.epoch:  # This newer key has not set the process's part aside.
             back -= min(request.paid * unit, request.share * max(0.0, min(now - counted.epoch, burst_time)))
     if own is not None and 0 <= now - own.at <= REPORT_HOLDS:
         back += own.alone(now, unit) - min(request.paid * unit, own.part * (now - own.at))

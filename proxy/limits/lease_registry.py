@@ -1,4 +1,4 @@
-"""The leases of one process: when they are exchanged, and what happens if the coordinator is lost.
+"""The leases of one process. This module decides when they are exchanged, and handles the loss of the coordinator.
 
 No request waits for an exchange while units are at hand. Without the coordinator the process continues with its last
 share: it neither admits everything nor stops the traffic.
@@ -26,30 +26,32 @@ from proxy.shared_state.lease_keeper import (
 from proxy.shared_state.membership import Membership
 
 TICK: Final = 0.1
-"""The most seconds until lapsed units go back, and until a lease that promised another exchange has it."""
+"""The most seconds until lapsed units go back, and until a lease that promised another exchange is exchanged."""
 
 RENEW_EVERY: Final = 1.0
-"""Seconds after which slots and spending are reported again. A report holds for ten."""
+"""Seconds after which slots and spending are reported again. A report is valid for ten seconds."""
 
 FORGET_EVERY: Final = 5.0
 """Seconds after which leases at rest drop the state that no longer matters."""
 
 FIRST_PROBE: Final = 0.5
-"""Seconds until a lost coordinator is tried again. Each failure doubles them, up to LONGEST_PROBE."""
+"""Seconds until a lost coordinator is tried again. Each failure doubles this time, up to LONGEST_PROBE."""
 
 MISSES: Final = 2
-"""Failed exchanges in a row after which the process counts alone. A single one may be the fault of this process."""
+"""The number of consecutive failed exchanges after which the process counts alone. This process may itself have caused
+a single failure."""
 
 FIRST_ANSWER_WAIT: Final = 1.0
 FIRST_RETRY_PAUSE: Final = 0.05
 """Seconds for which a process that never had a reply waits for one before it counts alone, and the pause between two
-tries. At its start it knows no process that shares the limits, and is busy itself."""
+tries. At its start the process knows no other process that shares the limits, and may be too busy to exchange in
+time."""
 
 COORDINATOR: Final = "the coordinator (Redis, or the supervisor of the workers without it)"
 """The name of the component that divides limits between processes, in the log."""
 
 LOG_PAUSE: Final = 60.0
-"""The least seconds between two log lines, because an unstable link must not fill the log."""
+"""The least seconds between two log lines, so that an unstable link does not fill the log."""
 
 
 class LeaseRegistry:
@@ -87,7 +89,8 @@ class LeaseRegistry:
 
     @property
     def guessed(self) -> bool:
-        """Whether neither a reply nor a division on disk has given that number."""
+        """Whether the number in `expected` is a guess, because neither a reply nor a division on disk has reported
+        it."""
         return self._membership.guessed
 
     @property
@@ -98,7 +101,7 @@ class LeaseRegistry:
 
     @property
     def all_reported_since(self) -> float:
-        """Since when all other processes have reported the units that they hold."""
+        """The time since which all other processes have reported the units that they hold."""
         return self._membership.all_reported_since
 
     @property
@@ -114,7 +117,7 @@ class LeaseRegistry:
         self._membership.guess(self.expected + 1)
 
     def expect(self, processes: int) -> None:
-        """Expect this number of processes in all, if it is still guessed."""
+        """Expect this total number of processes, if the number is still guessed."""
         if self.guessed:
             self._membership.guess(processes)
 
@@ -123,7 +126,7 @@ class LeaseRegistry:
         self._membership.assume(processes)
 
     def join(self) -> None:
-        """Become a member from now on, because there are limits. Nothing of them may be used yet."""
+        """Take part in exchanges from now on, because there are limits, even if no limit is used yet."""
         self.wake(self._membership)
 
     def drop(self, leases: Iterable[Lease]) -> None:
@@ -150,7 +153,7 @@ class LeaseRegistry:
             self._wake.set()
 
     def watch(self, lease: Lease) -> None:
-        """Check a lease regularly, as long as it holds anything."""
+        """Check a lease regularly as long as it holds any units."""
         if lease.standing == RESTING:
             lease.standing = LIVE
             self._live.append(lease)
@@ -209,8 +212,8 @@ class LeaseRegistry:
                 self.alone, self.lost_at, self._misses = True, now, MISSES
             self._log_change()
             return False
-        # Use the time of the reply: units of a short period would lapse on a slow way back, before any request had
-        # them.
+        # Use the time at which the reply arrived. Otherwise units of a short period could lapse during a slow reply,
+        # before any request could take them.
         now = self.clock()
         self._misses = 0
         self.has_answered = True
@@ -227,8 +230,8 @@ class LeaseRegistry:
         return True
 
     def _renew(self) -> None:
-        """Mark the leases due that must report without being used. Leases that no longer hold anything are no longer
-        checked."""
+        """Mark the leases as due that must report although they are not used. Leases that no longer hold anything are
+        no longer checked."""
         now = self.clock()
         if now < self._tick_at:
             return

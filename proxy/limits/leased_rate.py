@@ -4,12 +4,12 @@ is an argument.
 Unused units go back within half a second. So at most `burst + rate * (t + HOLD_SECONDS)` units pass in any `t` seconds.
 A process that counts alone has the part that it was last granted, and all parts together are at most the whole. The
 coordinator sets that part aside while a process that used the limit is silent, so the bound holds if one or all are cut
-off. There are two exceptions. Units taken in the first SILENCE_LIMIT seconds are counted late. The part of a process
-that is silent for longer than GONE_SECONDS comes on top.
+off. There are two exceptions. Units taken in the first SILENCE_LIMIT seconds are counted late. A process that is silent
+for longer than GONE_SECONDS may exceed the bound by its part.
 
 After a reconnect the process reports its use once. It stays within its part until all others have reported theirs or
 count as gone, because the coordinator may have lost its memory. It does the same if it finds that memory lost. A
-process that ends before its report has taken its part on top.
+process that ends before its report has exceeded the bound by up to its part.
 """
 
 import math
@@ -25,13 +25,14 @@ from proxy.shared_state.lease import GRANT_EARLY, LeaseGrant, RateRequest
 from proxy.shared_state.lease_keeper import NEVER, REFUSAL_PAUSE, RESTING, LeaseKeeper, idle_share, still_known
 
 AHEAD_SECONDS: Final = 0.05
-"""Seconds of the process's own demand that are leased ahead."""
+"""The seconds of the process's own demand for which units are leased ahead."""
 
 HOLD_SECONDS: Final = 0.5
-"""The most seconds for which leased units hold. For short periods it is a hundredth of the period."""
+"""The most seconds for which leased units are valid. For short periods it is a hundredth of the period."""
 
 MAX_AHEAD: Final = 0.01
-"""The most of a limit that all processes together lease ahead. Two requests of each process are always allowed."""
+"""The largest part of a limit that all processes together lease ahead. Each process may always lease ahead the units of
+two requests."""
 
 FOREIGN_RETRY: Final = 1.0
 """Seconds until a Redis key is tried again that holds foreign data."""
@@ -53,7 +54,7 @@ class LeasedRate:
 
     @property
     def key(self) -> str:
-        """The key under which it is counted. It is built on demand, because a configuration may have ten thousand
+        """The key under which the rate is counted. It is built on demand, because a configuration may have ten thousand
         teams."""
         rate = self.rule.rate
         return f"{self.scope} {rate.unit} {rate.period}"
@@ -105,7 +106,7 @@ class LeasedRate:
             self._keeper.mark_due(self)
 
     def attempt(self, units: int, now: float, wall: float) -> bool:
-        """Test and take units, and return whether they were there. In the common case only the held units are
+        """Test and take units, and return whether there were enough. In the common case only the held units are
         tested."""
         held = self._held
         if (
@@ -133,7 +134,7 @@ class LeasedRate:
             held.balance += units
 
     def settle(self, reserved: int, used: int) -> None:
-        """Correct the reserved units to the used ones. The rest goes back to all processes."""
+        """Replace the reserved units by the used ones. The unused rest goes back to all processes."""
         if used == reserved:
             return
         held, rule = self._held or self._begin(), self.rule
@@ -156,8 +157,8 @@ class LeasedRate:
             self._keeper.wake(self)
 
     def fetchable(self, units: int, now: float) -> bool:
-        """Return whether to wait for more units. Do not wait right after fewer were left for all, during a shortage in
-        which no units are leased ahead, or if this process's own part is used up."""
+        """Return whether to wait for more units. Do not wait if a recent reply reported that fewer units were left for
+        all, during a shortage in which no units are leased ahead, or if this process's own part is used up."""
         held = self._held or self._begin()
         if held.counts_alone or (held.local is not None and held.local.left(now) < 1):
             return False
@@ -185,7 +186,7 @@ class LeasedRate:
         return max(short * rule.interval, held.quiet_until - now, alone)
 
     def left(self, now: float) -> float:
-        """Return about how many units are left, here and for all. A negative number is a debt."""
+        """Return about how many units are left in this process and for all processes. A negative number is a debt."""
         held = self._held
         if held is None:
             return self._common(now)
@@ -198,7 +199,7 @@ class LeasedRate:
         return max(0, math.floor(self.left(now)))
 
     def for_headers(self, now: float, wall: float) -> HeaderLimit:
-        """Return about the values for headers."""
+        """Return the approximate values for headers."""
         rule, held = self.rule, self._held
         burst = rule.rate.burst
         if self._arrival <= now and (held is None or (held.balance >= 0 and not held.counts_alone)):
@@ -220,7 +221,7 @@ class LeasedRate:
         yield rate_view(scope, self.rule.rate, rate_used(self.rule.rate, self.left(now)))
 
     def exceeded(self, scope: str, units: int, now: float, wall: float) -> Exceeded:
-        """Return the details of a refusal. They describe this process's own part if that lacks the units."""
+        """Return the details of a refusal. They describe this process's own part if that part lacks the units."""
         exceeded = rate_exceeded(scope, self.rule.rate, self.left(now), units, self.wait(units, now, wall))
         local = None if self._held is None else self._held.local
         if local is None or not local.lacks(units, now, wall):
@@ -229,8 +230,8 @@ class LeasedRate:
         return replace(exceeded, used=max(0, math.ceil(local.rule.burst - left)), alone=max(0, math.floor(left)))
 
     def follow(self, rate: Rate, now: float) -> None:
-        """Count by another rate from now on. Used units stay used. A shortage, and a reply in flight, of the former
-        rate say nothing about this one."""
+        """Count by another rate from now on. Used units stay used. A shortage of the former rate, and a reply that is
+        in flight for it, are not applied to the new one."""
         used = max(0.0, self._arrival - now) / self.rule.interval
         self.rule = rule_of(rate)
         self._arrival = now + used * self.rule.interval
@@ -238,7 +239,8 @@ class LeasedRate:
             self._held.follow(self.rule, self._keeper, now)
 
     def next_request(self, now: float) -> RateRequest | None:
-        """Return the next request: a block by the demand, the units waited for, and the units that go back."""
+        """Return the next request to the coordinator: the block of units for the demand, the units that requests wait
+        for, and the units that go back."""
         held = self._held
         if held is None or (self._follow_link(held, now) and not held.foreign):
             return None
@@ -270,7 +272,7 @@ class LeasedRate:
         return RateRequest(self.key, per_second, rate.burst, want, least, back, held.demand, believed, *counts, *alone)
 
     def apply_grant(self, grant: LeaseGrant | None, now: float) -> None:
-        """Apply the reply."""
+        """Apply the coordinator's reply."""
         held, keeper = self._held or self._begin(), self._keeper
         lost = held.foreign or grant is None or held.epoch not in (0, grant.epoch)
         held.foreign = grant is None
@@ -279,7 +281,7 @@ class LeasedRate:
         if grant is None:
             held.quiet_until = now + FOREIGN_RETRY
             if held.known_until == NEVER:
-                held.known_until = math.inf  # No other process knows a division either.
+                held.known_until = math.inf  # Without a division here, no other process knows one either.
             return
         if lost and held.local is None:
             held.keep_to_part(self.rule, self._common(now), keeper, now)
@@ -298,7 +300,7 @@ class LeasedRate:
         """Ignore a failed exchange. `total` is absolute, so sending it again counts nothing twice."""
 
     def needs_renewal(self, now: float) -> bool:
-        """Return whether the lease has something to report, or a foreign key should be tried again. Lapse old units
+        """Return whether the lease has something to report, or a foreign key should be tried again. Old units lapse
         first."""
         held = self._held
         if held is None:
@@ -317,7 +319,7 @@ class LeasedRate:
         return held is not None and (held.balance != 0 or held.foreign or held.local is not None or held.promised)
 
     def forget_if_idle(self, now: float) -> bool:
-        """Drop the state if it no longer matters, and return whether it does not."""
+        """Drop the state if it no longer matters, and return whether the lease has no state now."""
         held = self._held
         if held is None:
             return True
@@ -344,7 +346,7 @@ class LeasedRate:
         return held
 
     def _common(self, now: float) -> float:
-        """Return about how many units are left for all."""
+        """Return about how many units are left for all processes."""
         return self.rule.burst - max(0.0, self._arrival - now) / self.rule.interval
 
     def _block(self, held: LeasedUnits) -> int:
@@ -375,8 +377,8 @@ class LeasedRate:
             self._keeper.mark_due(self)
 
     def _follow_link(self, held: LeasedUnits, now: float) -> bool:
-        """Return whether this process counts alone now. It begins with the units that are left, and ends with a report
-        of its use."""
+        """Return whether this process counts alone now. When it begins to count alone, it has the units that are left;
+        when it ends, it reports its use."""
         keeper = self._keeper
         if keeper.alone or held.foreign:
             if not held.counts_alone:
@@ -393,5 +395,5 @@ class LeasedRate:
 
 
 def _holds(rule: GcraRule) -> float:
-    """Return how many seconds leased units hold."""
+    """Return for how many seconds leased units are valid."""
     return min(HOLD_SECONDS, SECONDS[rule.rate.period] / 100)

@@ -22,14 +22,16 @@ DEMAND_WINDOW: Final = 0.5
 
 DEMAND_HOLDS: Final = 3.0
 LONGEST_DEMAND_HOLDS: Final = 60.0
-"""The least and the most seconds for which a reported demand holds. Between them it is three times the expected time to
-the next request."""
+"""The least and the most seconds for which a reported demand is valid. Between these bounds the time is three times the
+expected time to the next request."""
 
 SILENCE_LIMIT: Final = 0.25
-"""Seconds of silence after which the coordinator takes a process to count alone, if it uses the limit more often."""
+"""Seconds of silence after which the coordinator assumes that a process counts alone, if the process uses the limit
+more often than that."""
 
 SHARE_STEPS: Final = 1024
-"""Steps in which a process's share is rounded down, so that many teams have the same numbers."""
+"""A process's share is rounded down to a multiple of 1/SHARE_STEPS, so that many teams share the same computed
+numbers."""
 
 
 class LeasedUnits:
@@ -39,9 +41,10 @@ class LeasedUnits:
       them are confirmed, and `reported` were sent last.
     - `counts_alone`: the process counts alone, by `local`. `taken_alone` are the units taken beyond the held ones.
     - `paid` are units taken alone and paid for by its part, until a reply confirms them.
-    - `promised`: it said at `sent_at` that it would exchange again within SILENCE_LIMIT.
-    - `short_until`: until then there are too few units for the demand of all.
-    - `left_for_all_until`: until then it is believed that only `left_for_all` units are left for all processes.
+    - `promised`: the process reported at `sent_at` that it would exchange again within SILENCE_LIMIT.
+    - `short_until`: the time until which there are too few units for the demand of all processes.
+    - `left_for_all_until`: the time until which the process believes that only `left_for_all` units are left for all
+      processes.
     - `doubt_since`: when the coordinator was last found to have lost its memory.
     """
 
@@ -87,7 +90,7 @@ class LeasedUnits:
             self.counted_at = now
 
     def believed(self) -> float:
-        """Return how many seconds a demand reported now holds."""
+        """Return for how many seconds a demand that is reported now holds."""
         if self.demand <= 0:
             return DEMAND_HOLDS
         return min(LONGEST_DEMAND_HOLDS, max(DEMAND_HOLDS, 3 * self.size / self.demand))
@@ -98,8 +101,8 @@ class LeasedUnits:
 
     def parts(self, keeper: LeaseKeeper) -> int:
         """Return the part of the limit that this process has while it counts alone, in SHARE_STEPS. It is the last
-        reported share if that still held when the coordinator was lost. A process without one has an equal part of the
-        divided remainder.
+        reported share if that was still valid when the coordinator was lost. A process without one has an equal part of
+        the divided remainder.
         """
         known = self.foreign or still_known(keeper, self.known_until, keeper.lost_at)
         share = self.share if known else idle_share(keeper.expected)
@@ -113,8 +116,8 @@ class LeasedUnits:
 
     def keep_to_part(self, rule: GcraRule, common: float, keeper: LeaseKeeper, now: float) -> None:
         """Begin to count by the part of the limit that this process has while it counts alone. The same fraction is
-        left of it as of the whole limit (`common`). A part that is already counted stays, with the units left of it,
-        because the coordinator has set it aside."""
+        left of it as of the whole limit (`common`). A part that is already being counted stays, with its remaining
+        units, because the coordinator has set it aside."""
         before = self.local
         part = _part(rule.rate, self.parts(keeper)) if before is None else before.rule
         left = rule.interval / part.interval * common + self.balance + self.total - self.acked
@@ -132,8 +135,8 @@ class LeasedUnits:
         self.expires = math.inf
 
     def rejoin(self, now: float) -> None:
-        """Report the units taken alone beyond the held ones, in two amounts: `taken`, which are not paid for yet, and
-        `paid`. The coordinator has set aside the paid ones. If it has not, they no longer count."""
+        """Report the units that were taken alone beyond the held ones, in two amounts: `taken`, which are not paid for
+        yet, and `paid`. The coordinator has set aside the paid units. If it has not, they no longer count."""
         used = 0.0 if self.local is None else max(0.0, self.local.arrival - now) / self.local.rule.interval
         taken = math.ceil(min(self.taken_alone, used))
         self.counts_alone = False
@@ -151,8 +154,8 @@ class LeasedUnits:
             self.local.take(used, now, 0.0)
 
     def believed_part(self, rule: GcraRule) -> float:
-        """Return the part that this process would have alone by its last reply, which is the one it counts by. It is 0
-        before the first reply."""
+        """Return the part that this process would have, by its last reply, if it counted alone. It counts by this
+        reply. The part is 0 before the first reply."""
         if not self.epoch:
             return 0.0
         return self.share if self.local is None else rule.interval / self.local.rule.interval

@@ -2,9 +2,9 @@
 
 A *scope* is the subject of a limit, written as a text such as `team search`. `SCOPE_KINDS` has one row for each kind.
 Limits are counted, shared between processes, summed in the ledger and shown by this text. The scopes of a client are
-known when its request is parsed: one at its limit refuses the request. An end user's scope refuses it as well, but
-clients may invent any number of users. The scopes of a target are known only when it is to be called: one at its limit
-has the target skipped.
+known when its request is parsed: the request is refused if one of them is at its limit. The same holds for an end
+user's scope, but clients may invent any number of users. The scopes of a target are known only when the target is to be
+called: the target is skipped if one of them is at its limit.
 """
 
 import re
@@ -194,8 +194,8 @@ _DIGEST: Final = re.compile(r"[0-9a-f]{32}")
 
 
 def end_user(name: str | None) -> str | None:
-    """Return the name of an end user as the ledger stores it, `None` if there is no name. Clients may send any text of
-    any length."""
+    """Return the name of an end user in the form in which the ledger stores it, `None` if there is no name. Clients may
+    send any text of any length."""
     if not name:
         return None
     if len(name) <= USER_BYTES // 4 or len(_written(name)) <= USER_BYTES:
@@ -212,7 +212,7 @@ def user_digest(name: str) -> str:
 
 
 def _written(name: str) -> bytes:
-    """Return a name as the ledger stores it, of any length."""
+    """Return a name of any length in the form in which the ledger stores it."""
     return name.replace("\0", "\ufffd").encode(errors="replace")
 
 

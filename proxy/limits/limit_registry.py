@@ -34,7 +34,7 @@ from proxy.shared_state.membership import MEMBERSHIP_KEY
 CALENDAR: Final = (Period.HOUR, Period.DAY, Period.WEEK, Period.MONTH)
 
 EXCHANGES_AT_ONCE: Final = 2
-"""Exchanges that a waiting request requests at once. After them it waits for the regular ones."""
+"""The most exchanges that a waiting request causes at once. Then it waits for regular ones."""
 
 MAX_JOINED: Final = 4096
 """The most groups of scopes whose joined meters are cached."""
@@ -46,8 +46,8 @@ NOTHING_RESERVED: Final = Reservation(NO_METERS, 0, None)
 class LimitRegistry:
     """All limits of a process. `clock` is the event loop's time, `wall` the seconds since 1970. `leases` is `None` if
     this process counts by itself. `shares` is the division of limits before a restart. `maker` makes the meters, and
-    `user` finds the state of an end user. `unread` returns whether a counter's user has sums that were not read from
-    the ledger yet."""
+    `user` finds the state of an end user. `unread` returns whether the end user of a counter has sums that were not
+    read from the ledger yet."""
 
     def __init__(
         self,
@@ -76,12 +76,12 @@ class LimitRegistry:
 
     @property
     def lines(self) -> Mapping[str, WaitingLine]:
-        """The waiting requests by scope. It is always the same object, and empty if none waits."""
+        """The waiting requests by scope: always the same object, empty if no request waits."""
         return self._lines.lines
 
     @property
     def alone(self) -> bool:
-        """Whether this process continues with its share: the coordinator does not respond, or holds foreign data."""
+        """Whether this process counts by its share, because the coordinator does not respond or holds foreign data."""
         return self._leases is not None and self._leases.divided
 
     def use(
@@ -127,7 +127,8 @@ class LimitRegistry:
     def begin(
         self, scopes: Sequence[str], tokens: int, cost: int | None, now: float, wall: float
     ) -> Meters | Exceeded | None:
-        """Do as `admit`, and return the meters that it was taken from. The caller makes and ends the reservation."""
+        """Do as `admit`, and return the meters that the request was taken from. The caller makes and ends the
+        reservation."""
         if self._lines.lines:
             for scope in scopes:
                 if line := self._lines.lines.get(scope):
@@ -135,15 +136,16 @@ class LimitRegistry:
         return self._take_from(scopes, (1, tokens, cost, 1), now, wall)
 
     async def admit_waiting(self, scopes: Sequence[str], tokens: int, cost: int | None) -> Reservation | Exceeded:
-        """Do as `admit`, and wait for units to be fetched, usually for one exchange below 1 ms."""
+        """Take a request as `admit` does, and wait until units have been fetched, usually for one exchange below 1
+        ms."""
         outcome = self.admit(scopes, tokens, cost, self._clock(), self._wall())
         return await self._fetch(scopes, (1, tokens, cost, 1)) if outcome is None else outcome
 
     async def admit_within(
         self, scopes: Sequence[str], tokens: int, cost: int | None, patience: float
     ) -> Reservation | Exceeded:
-        """Do as `admit_waiting`, and wait up to `patience` seconds for a limit that is used up, in order of arrival. A
-        request that cannot pass in that time is refused at once."""
+        """Do as `admit_waiting`, and also wait up to `patience` seconds for a limit that is used up. Requests pass in
+        order of arrival. A request that cannot pass in that time is refused at once."""
         outcome = await self.admit_waiting(scopes, tokens, cost)
         if isinstance(outcome, Reservation) or outcome.hopeless(patience):
             return outcome
@@ -160,12 +162,12 @@ class LimitRegistry:
     def try_target(
         self, scopes: Sequence[str], tokens: int, cost: int | None, now: float, wall: float
     ) -> Reservation | Exceeded | None:
-        """Take from the limits of a deployment, or return the one that lacks units, so that another deployment is
+        """Take from the limits of a deployment, or return the limit that lacks units, so that another deployment is
         tried. Return `None` if units have to be fetched: `target_waiting` waits for them."""
         return self._take(scopes, (1, tokens, cost, 1), now, wall)
 
     async def target_waiting(self, scopes: Sequence[str], tokens: int, cost: int | None) -> Reservation | Exceeded:
-        """Do as `try_target`, and wait for units to be fetched."""
+        """Do as `try_target`, and wait until units have been fetched."""
         return await self._take_waiting(scopes, (1, tokens, cost, 1))
 
     def facts(self, scopes: Sequence[str], now: float, wall: float) -> HeaderFacts:
@@ -173,12 +175,12 @@ class LimitRegistry:
         return self.meters(scopes, now).facts(now, wall)
 
     def route_of(self, scope: str, now: float, wall: float) -> str | None:
-        """Return the model name that a team's budgets send requests to, `None` for the requested one."""
+        """Return the model name that a team's budgets send requests to; `None` to keep the requested name."""
         state = self._scopes.get(scope)
         return None if state is None else state.route(now, wall)
 
     def periods(self, wall: float) -> Mapping[Period, tuple[int, int]]:
-        """Return the current calendar periods, for which the ledger adds up."""
+        """Return the current calendar periods, for which the ledger sums up the use."""
         for clock in self.maker.clocks.values():
             clock.move(wall)
         return {period: (clock.start, clock.end) for period, clock in self.maker.clocks.items()}
@@ -190,7 +192,7 @@ class LimitRegistry:
     def load(
         self, period: Period, start: int, sums: Mapping[str, tuple[int, int, int]], mark: int, touched: int = 0
     ) -> None:
-        """Do as `load_some`. The sums of all other scopes are unchanged."""
+        """Do as `load_some`, and note that the sums of all other scopes are unchanged."""
         self.load_some(period, start, sums, mark, touched)
         unloaded = self.notes.unloaded
         for counter in [each for each in unloaded if each.clock.period is period and not self.unread(each)]:
@@ -200,8 +202,8 @@ class LimitRegistry:
     def load_some(
         self, period: Period, start: int, sums: Mapping[str, tuple[int, int, int]], mark: int, touched: int = 0
     ) -> None:
-        """Load the ledger's sums of a period by scope: requests, tokens, billionths of a USD. They include all units
-        settled by this process up to `mark`, and may include some settled up to `touched`."""
+        """Load the ledger's sums of a period by scope: requests, tokens, billionths of a USD. The sums include all
+        units settled by this process up to `mark`, and may include some units settled up to `touched`."""
         for scope, amounts in sums.items():
             state = self._scopes.get(scope) or self.user(scope)
             if state is None or not (state.limits.quotas or state.budgets):
@@ -218,8 +220,8 @@ class LimitRegistry:
                 yield from meter.views(scope, now, wall)
 
     def shares(self) -> Mapping[str, tuple[float, int]]:
-        """Return the division of rates and slots and the number of processes, to be used after a restart. The division
-        from before this start stays until the first reply. Safe to call from any thread."""
+        """Return the division of rates and slots and the number of processes, to be used after a restart. Until the
+        first reply, this is the division that was used before this start. Safe to call from any thread."""
         leases = self._leases
         if leases is None:
             return {}
@@ -252,12 +254,12 @@ class LimitRegistry:
         return state
 
     def meters(self, scopes: Sequence[str], now: float) -> Meters:
-        """Return the meters of all these scopes. Joined meters are cached until the next configuration."""
+        """Return the joined meters of all these scopes. They are cached until the next configuration."""
         if (known := self._joined.get(named := tuple(scopes))) is not None:
             return known
         every = [meters for scope in scopes if (meters := self._of_scope(scope, now)) is not NO_METERS]
         if len(every) > 1:
-            if is_user_scope(named[0]):  # Not cached, because users may be of any number.
+            if is_user_scope(named[0]):  # Not cached, because the number of users is unlimited.
                 return join_meters(every)
             if len(self._joined) >= MAX_JOINED:
                 self._joined.clear()
@@ -293,7 +295,7 @@ class LimitRegistry:
         return meter.exceeded(scope, units[index], now, wall)  # type: ignore[arg-type]  # as above
 
     async def _take_waiting(self, scopes: Sequence[str], units: Units) -> Reservation | Exceeded:
-        """Take, and wait for units to be fetched, but not in line."""
+        """Take the units of a request, and wait until they have been fetched, but not in a line."""
         outcome = self._take(scopes, units, self._clock(), self._wall())
         return await self._fetch(scopes, units) if outcome is None else outcome
 
@@ -331,8 +333,8 @@ class LimitRegistry:
             self._joined.clear()
 
     def _request_units(self, waiter: LeaseWaiter) -> None:
-        """Make the leases fetch the lacking units, besides the units of earlier requests. They do so at once, or in the
-        next round for units that others may return and after EXCHANGES_AT_ONCE exchanges."""
+        """Make the leases fetch the lacking units, in addition to the units of earlier requests. They do so at once, or
+        in the next round if others may return units or after EXCHANGES_AT_ONCE exchanges."""
         leases = self._leases
         if leases is None:
             return
@@ -352,8 +354,8 @@ class LimitRegistry:
                     leases.wake(meter)
 
     def _retry_waiting(self) -> None:
-        """Try the waiting requests again, in order of arrival. One is refused if a reply reports too few units for it,
-        or after LONGEST_FETCH seconds."""
+        """Try the waiting requests again, in order of arrival. A request is refused if a reply reports too few units
+        for it, or after LONGEST_FETCH seconds."""
         if not self._waiting:
             return
         now, wall = self._clock(), self._wall()
@@ -376,7 +378,7 @@ class LimitRegistry:
     def _try_again(
         self, waiter: LeaseWaiter, ahead: dict[Leased, int], now: float, wall: float
     ) -> Reservation | Exceeded | None:
-        """Take for a waiting request, unless that would take units fetched for earlier ones."""
+        """Take units for a waiting request, unless they were fetched for earlier requests."""
         scopes, units, late = waiter.scopes, waiter.units, now >= waiter.until
         if ahead and not late and would_overtake_earlier(ahead, self.meters(scopes, now), units, now, wall):
             return None

@@ -62,8 +62,8 @@ class Exceeded:
 
     @property
     def passing(self) -> bool:
-        """Whether the same request may pass before the calendar period ends. It may when requests in flight have ended,
-        when other processes have returned unused units, or when this process counts with the others again."""
+        """Whether the same request may pass before the calendar period ends. It may pass when requests in flight have
+        ended, when other processes have returned unused units, or when this process counts with the others again."""
         fits = self.used - self._returning + min(self.requested, self.limit) <= self.limit
         return self.unspent and (fits or self.alone is not None)
 
@@ -163,7 +163,7 @@ def limit_labels(scope: str, unit: Unit, period: Period | None) -> tuple[str, st
     if kind == "team":
         team, _, model = name.partition(" model ")
         return team, f"{model}: {unit_words}" if model else unit_words
-    if kind == "user":  # Without the name or the digest: users may be of any number.
+    if kind == "user":  # Metrics get neither the name nor the digest, because the number of users is unlimited.
         return name.rpartition("/")[0], f"{EACH_USER}: {unit_words}"
     if kind == "key":
         team, _, label = name.partition("/")

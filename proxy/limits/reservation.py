@@ -56,10 +56,10 @@ _LOCAL: Final = (Slots, LocalRate, SpendingCounter)
 
 
 class Meters:
-    """The meters of a request, by kind. Each kind has its own loop, because it takes, settles and shows in its own way.
-    One loop over all would cost twice as much.
+    """The meters of a request, by kind. Each kind has its own loop, because each kind takes, settles and shows units in
+    its own way. One loop over all meters would cost twice as much.
 
-    Each admitted request runs `attempt`, `unused` and `Reservation.settle`, where method calls would be most of the
+    Each admitted request runs `attempt`, `unused` and `Reservation.settle`, and method calls would be most of their
     cost. So if one process counts by itself, the common case of `Slots`, `LocalRate` and `SpendingCounter` is written
     inline there, and only other cases call them. A test compares both ways.
 
@@ -68,7 +68,7 @@ class Meters:
     - `leased`: whether other processes count too. Then all limits of a process are leased, otherwise none.
     - `local_rates`: the rates if they are not leased. `token_rates` are the ones that a request may settle with other
       units than it took. `shared`: the counters if they are leased.
-    - `dated`: whether headers show a calendar period, whose end comes closer all the time.
+    - `dated`: whether headers show a calendar period. Its remaining time changes with each response.
     - `priced`: whether a counter counts USD.
     - `full_lines`: the header lines while nothing is used of any limit, `None` until they are written.
     """
@@ -200,7 +200,8 @@ class Meters:
         return True
 
     def facts(self, now: float, wall: float) -> HeaderFacts:
-        """Return the tightest limits of requests and of tokens: the ones with the fewest units left."""
+        """Return the tightest limit of requests and the tightest limit of tokens: the limits with the fewest units
+        left."""
         requests: HeaderLimit | None = None
         tokens: HeaderLimit | None = None
         of_requests = of_tokens = ""
@@ -235,8 +236,9 @@ NO_METERS: Final = Meters((), (), ())
 
 
 class Reservation:
-    """The units that one request holds. It ends once, by `settle` or `release`. The configuration may no longer have
-    the limits by then: `meters` stay the same, also after the end. `tokens` are the reserved tokens."""
+    """The units that one request holds. A reservation ends once, by `settle` or `release`. The configuration may no
+    longer have the limits by then, but `meters` stays the same, also after the end. `tokens` are the reserved
+    tokens."""
 
     __slots__ = ("_cost", "ended", "meters", "tokens")
 

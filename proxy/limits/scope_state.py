@@ -23,7 +23,7 @@ L = TypeVar("L", LeasedRate, LeasedSlots)
 class MeterMaker:
     """A factory of meters. Without `leases`, a meter counts in this process alone. `shares` maps the key of a lease to
     this process's share of the limit before a restart, and the number of processes that used the limit. They apply
-    until the coordinator has answered."""
+    until the coordinator has responded."""
 
     leases: LeaseRegistry | None
     notes: SpendingNotes
@@ -50,7 +50,7 @@ class MeterMaker:
         return SharedSpending(scope, rules, clock, self.notes, self.leases)
 
     def _assumed(self, lease: L, leases: LeaseRegistry) -> L:
-        """Return a lease. It gets its share from before a restart, unless the coordinator has answered already."""
+        """Return a lease. It gets its share from before a restart, unless the coordinator has responded already."""
         if not leases.has_answered and (known := self.shares.get(lease.key)):
             lease.assume(*known)
         return lease
@@ -147,8 +147,8 @@ _CONCURRENT: Final = "concurrent"
 
 
 def _kind(meter: Meter) -> tuple[Unit, Period] | str:
-    """Return the unit and period that a meter counts, or `_CONCURRENT` for requests in flight. A configuration has each
-    at most once for a scope."""
+    """Return the unit and the period that a meter counts, or `_CONCURRENT` for requests in flight. A configuration has
+    each of these at most once for a scope."""
     match meter:
         case LocalRate() | LeasedRate():
             return meter.rule.rate.unit, meter.rule.rate.period

@@ -1,15 +1,15 @@
 """Spending that several processes share. Each process takes only units that it has claimed. Time is an argument.
 
-The coordinator grants claims only on units that no ledger's sum, no process's own spending and no other claim holds. So
-all processes together exceed the limit only by units that requests use beyond their reservation. A claim follows
-demand, up to a part of the remaining units. Far from the limit it is ample, and few requests wait. Near the limit each
-request causes an exchange, and unused claims go back within a tenth of a second. A request that these could satisfy
-waits for them, RETURNS_WAIT seconds at most.
+The coordinator grants claims only on units that no ledger's sum, no process's own spending and no other claim holds.
+Therefore all processes together exceed the limit only by units that requests use beyond their reservation. The size of
+a claim follows the demand, up to a part of the remaining units. Far from the limit a claim is ample, and few requests
+wait. Near the limit each request causes an exchange, and unused claims go back within a tenth of a second. A request
+that these returned units could satisfy waits for them, for at most RETURNS_WAIT seconds.
 
-A process that counts alone has its claim and an equal part of the unclaimed units. Only used units count against these:
-the unused rest of a reservation is available again. After a reconnect the process claims the rest of that part, and
-nothing else until all others can have reported their parts, because the coordinator may not know of these. It does the
-same if the coordinator lost its memory, or holds foreign data in its place.
+A process that counts alone may use its claim and an equal part of the unclaimed units. Only used units count against
+both: the unused rest of a reservation is available again. After a reconnect the process claims the rest of that part,
+and nothing else until all others can have reported their parts, because the coordinator may not know these parts. The
+process does the same if the coordinator lost its memory, or holds foreign data in place of the limit's data.
 """
 
 import math
@@ -36,13 +36,13 @@ RETURNS_WAIT: Final = 0.5
 """Seconds for which requests wait for units that other processes may return."""
 
 RETURNS_PAUSE: Final = 1.0
-"""Seconds without such waiting after it brought nothing."""
+"""Seconds for which requests do not wait for returned units after such a wait brought no units."""
 
 RETRY_AFTER: Final = 1.0
 """The `Retry-After` seconds of a request that lacks units which others have claimed and may not use."""
 
 LARGEST_AMOUNT: Final = 10**15
-"""The largest number in an exchange."""
+"""The largest number of units in an exchange."""
 
 FOREIGN_RETRY: Final = 1.0
 """Seconds until a Redis key is tried again that holds foreign data."""
@@ -51,20 +51,20 @@ FOREIGN_RETRY: Final = 1.0
 class ClaimState:
     """The state of a claim while it is used.
 
-    - `sent_at`, `start`: the time and the period of the last request, which reported `reported` units and wanted
-      `wanted`.
+    - `sent_at`, `start`: the time of the last request and the start of its period. The request reported `reported`
+      units and requested `wanted` units.
     - `known`, `loose`: the settled units at that time, by the ledger's sum and by this process. `known` of them are
       certain, and up to `loose` more are possible. This process had settled `used` of them in the period.
-    - `epoch`: the epoch of the key, which cannot lapse before `known_until`.
-    - `claimed`, `processes`: the claims of the others, and the number of processes.
-    - `waiting`: the units that requests wait for. `least_waiting` is the smallest need of them, or without waiting
-      requests the need of the last request.
-    - `no_request_until`: until then do not request `refused_units` or more again, unless others may return units. That
-      may happen until `returns_until`, and not again before `no_returns_until`.
+    - `epoch`: the epoch of the key. The key cannot lapse before `known_until`.
+    - `claimed`, `processes`: the units claimed by other processes, and the number of processes.
+    - `waiting`: the units that requests wait for. `least_waiting` is the smallest need of one of these requests. If no
+      request waits, it is the need of the last request.
+    - `no_request_until`: until this time, `refused_units` or more are not requested again, unless other processes may
+      return units. Returns are awaited until `returns_until`, and not again before `no_returns_until`.
     - `recent`: units taken recently, halved each second. More is requested if `room` falls below `refill_below`.
     - `counts_alone`: the process counts alone. `scarce`: it counts near the limit.
-    - `doubt_since`: since then others may not have reported their units. `without_doubt`: the last request had no such
-      doubt.
+    - `doubt_since`: the time since which other processes may not have reported their units. `without_doubt`: there was
+      no such doubt at the last request.
     - `part_taken`: the process has taken its part of the unclaimed units. It may take another one only after the reply
       to a request without doubt, because earlier replies of a coordinator that lost its memory are too low.
     """
@@ -106,7 +106,7 @@ class SharedSpending(SpendingCounter):
 
     @property
     def key(self) -> str:
-        """The key under which it is counted in the current period."""
+        """The key under which the spending is counted in the current period."""
         return f"{self.scope} {self.rules.unit} {self.clock.period} {self.clock.start}"
 
     def lacks(self, units: int | None, now: float, wall: float) -> bool:
@@ -135,8 +135,8 @@ class SharedSpending(SpendingCounter):
                 self._keeper.wake(self)
 
     def settle(self, reserved: int | None, used: int | None) -> None:
-        """Count the used units. The unused rest of a reservation is reported and goes back to all. Alone, it goes back
-        to this process, because no other one learns of it."""
+        """Count the used units. The unused rest of a reservation is reported and goes back to all. While this process
+        counts alone, the rest goes back to this process, because no other process learns of it."""
         super().settle(reserved, used)
         claim = self._claim
         if claim is not None and claim.counts_alone:
@@ -162,12 +162,12 @@ class SharedSpending(SpendingCounter):
         )
 
     def follow(self, rules: SpendingRules, clock: PeriodClock) -> None:
-        """Count by other limits. Claims on the former ones are requested anew."""
+        """Count by other limits. Claims on the former limits are requested anew."""
         super().follow(rules, clock)
         self._drop_claim()
 
     def fetchable(self, units: int | None, now: float) -> bool:
-        """Return whether to request more. Do not request it right after a request for as many units was refused, unless
+        """Return whether to request more units. It is false right after a request for as many units was refused, unless
         others may return units."""
         claim = self._claim or self._new_claim()
         if units is None or claim.counts_alone or self._keeper.alone or self._in_doubt(now):
@@ -195,7 +195,7 @@ class SharedSpending(SpendingCounter):
         claim.waiting = max(0, claim.waiting - self._need(units))
 
     def next_request(self, now: float) -> SpendingRequest | None:
-        """Return the report of units that no ledger holds, with the claim on the remaining ones."""
+        """Return the report of the units that no ledger holds, together with the claim on the remaining units."""
         if self._start != self.clock.start:
             self._begin()
         claim = self._claim or self._new_claim()
@@ -268,11 +268,11 @@ class SharedSpending(SpendingCounter):
         """Ignore a failed exchange: earlier claims stay."""
 
     def needs_renewal(self, now: float) -> bool:
-        """Return whether it is in use."""
+        """Return whether the claim is in use."""
         return self.own > 0 or now < self.touched + STATEMENT_HOLDS
 
     def may_need_renewal(self) -> bool:
-        """Return that it needs no later renewal before it is used again."""
+        """Return that the claim needs no renewal before it is used again."""
         return False
 
     def forget_if_idle(self, now: float) -> bool:
@@ -285,7 +285,8 @@ class SharedSpending(SpendingCounter):
         return claim is not None and claim.scarce and (self.room > 0 or self.own != claim.reported)
 
     def _in_doubt(self, now: float) -> bool:
-        """Return whether others may not have reported yet the units that they took alone."""
+        """Return whether other processes may not yet have reported the units that they took while they counted
+        alone."""
         claim, keeper = self._claim, self._keeper
         return keeper.rejoining or (claim is not None and in_doubt(keeper, claim.doubt_since, now))
 
@@ -305,7 +306,8 @@ class SharedSpending(SpendingCounter):
         return claim
 
     def _need(self, units: int | None) -> int:
-        """Return the units that a request takes of a claim. One beyond the whole limit takes all of it."""
+        """Return the units that a request takes of a claim. A request that needs more than the whole limit takes the
+        whole limit."""
         most = self.rules.most
         return int(most) if units and units > most else units or 0
 
@@ -327,7 +329,7 @@ class SharedSpending(SpendingCounter):
             self.room = held + (int(left * idle_share(every)) if keeper.guessed else left // every)
 
     def _drop_claim(self) -> None:
-        """Hold no claim."""
+        """Give up the claim."""
         self.room = math.inf if math.isinf(self.rules.most) else 0
         if (claim := self._claim) is not None:
             claim.counts_alone = claim.part_taken = False

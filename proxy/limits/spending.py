@@ -4,9 +4,9 @@ Spending is the units that all processes have settled, and the units that reques
 are one total, `settled`. It grows with each request that this process settles, and it has two lower bounds. The first
 is the ledger's sum, plus the units that this process settled after it. The second is the last exchange with the other
 processes, plus the units that this process settled after it. Both count the same units, so the total follows the higher
-bound and never adds the two. Neither bound is above the true total, in any order of ledger, journal and exchange. So a
-step that the total reaches was really reached. Both bounds are computed anew each second together with an upper bound,
-to which the total falls back. So an error of one of them is corrected.
+bound and never adds the two. Neither bound is above the true total, in any order of ledger, journal and exchange. So if
+the total reaches a step, the true spending has reached it too. Both bounds are computed anew each second together with
+an upper bound, to which the total falls back. So an error of one of them is corrected.
 """
 
 import math
@@ -21,16 +21,16 @@ from proxy.limits.limit import INDEX, Quota, ScopeBudget, Unit
 from proxy.limits.limit_views import Exceeded, HeaderLimit, LimitKind, LimitView, spending_view
 
 STATEMENT_HOLDS: Final = 10.0
-"""Seconds for which the statement of the other processes holds."""
+"""Seconds for which the statement about the spending of the other processes holds."""
 
 MAX_MARKS: Final = 64
-"""The most marks for which settled units are counted apart until the ledger holds them."""
+"""The most marks for which settled units are counted separately until the ledger holds them."""
 
 MAX_NOTES: Final = 1024
 """The most reached steps that wait to be read. The oldest are dropped."""
 
 UNBOUNDED: Final = 1e18
-"""The remaining units if no limit refuses requests."""
+"""The number of remaining units if no limit refuses requests."""
 
 NO_STATEMENT: Final = (-(1 << 62), 0, 0)
 """The statement of the others while there is none. It is below any sum of the ledger."""
@@ -84,8 +84,8 @@ def _rules_of(limits: tuple[Quota | ScopeBudget, ...]) -> SpendingRules:
 class SpendingNotes:
     """The state that all counters of a process share.
 
-    - `mark` numbers the units settled from now on, for example by the file of the journal. The ledger replies with the
-      mark up to which it holds everything.
+    - `mark` is the number given to units that are settled from now on, for example the number of the journal's file.
+      The ledger returns the mark up to which it holds all settled units.
     - `until` is the event loop's time at which the mark ends. The component that sets marks sets the next one then.
     - `reached` are the reached steps that have not been read yet.
     - `unloaded` are the counters with settled units that the ledger may not have held at its last reading.
@@ -104,7 +104,7 @@ class SpendingCounter:
 
     - `settled` is a lower bound of the units that all processes have settled. `spent` adds the units that they reserve.
     - `_next_step` is the amount of the next step. The period ends at `ends`.
-    - `_base` is the ledger's sum. It may include `_doubtful` units that this process counts as not loaded.
+    - `_base` is the ledger's sum. The sum may include `_doubtful` units that this process still counts as not loaded.
     - `_beyond_own` is `settled` without the units that this process has settled in this period.
     - `_others` is the statement of the others, which holds until `others_until`. It has three numbers: the units that
       all have settled besides this process's own, how many more there may be, and the units that the others reserve.
@@ -140,8 +140,8 @@ class SpendingCounter:
         return self.settled - self._beyond_own
 
     def lacks(self, units: int | None, now: float, wall: float) -> bool:
-        """Return whether these units are too many now. More units than the limit pass if nothing is spent. `None` is an
-        unknown cost."""
+        """Return whether these units are too many now. A request for more units than the limit passes if nothing is
+        spent. `None` is an unknown cost."""
         if wall >= self.ends or now > self.others_until:
             self._update_period(now, wall)
         rules = self.rules
@@ -167,7 +167,7 @@ class SpendingCounter:
         if used:
             self.spent += used
             self.settled += used
-            if self._notes.mark == self._mark:  # Mostly there is one mark at a time.
+            if self._notes.mark == self._mark:  # Usually there is one mark at a time.
                 self._newest += used
             else:
                 self._begin_mark(used)
@@ -186,9 +186,9 @@ class SpendingCounter:
 
     def unchanged(self, start: int, mark: int, touched: int = 0) -> bool:
         """Note that the ledger's sum of the period that begins at `start` is unchanged. It includes all units settled
-        up to `mark`, and may include some up to `touched`. The marks may have moved: the sum may have included more at
-        its reading than was known then. Return whether this process may have settled units that the ledger does not
-        hold."""
+        up to `mark`, and may include some up to `touched`. The marks may have moved, because the sum may have included
+        more units when it was read than was known then. Return whether this process may have settled units that the
+        ledger does not hold."""
         if start != self._start:
             return start < self._start  # A period that is over counts nothing.
         self._drop_loaded(mark, touched)
@@ -217,7 +217,7 @@ class SpendingCounter:
         self.rules = rules
         self.clock = clock
         if clock.start != self._start:
-            self._others = NO_STATEMENT  # Its units may not belong to this period.
+            self._others = NO_STATEMENT  # The statement's units may not belong to this period.
         self._start, self.ends = clock.start, clock.end
         before, self.reached = self.reached, ()
         self._reach(silent=before)
@@ -331,7 +331,7 @@ class SpendingCounter:
         if self._newest:
             older = self._older = self._older or []
             older.append((self._mark, self._newest))
-            if len(older) > MAX_MARKS:  # Both count by the later mark, so for slightly too long.
+            if len(older) > MAX_MARKS:  # The units of both marks count by the later mark, so slightly too long.
                 older[:2] = [(older[1][0], older[0][1] + older[1][1])]
         self._mark, self._newest = self._notes.mark, used
 

@@ -1,5 +1,5 @@
-"""Estimates of the tokens that a request will use, made before it is sent. They follow from its bytes and its
-`max_tokens`, corrected by the use of earlier requests of the same team and model.
+"""Estimates of the tokens that a request will use, made before it is sent. They are computed from its bytes and its
+`max_tokens`, and corrected by the use of earlier requests of the same team and model.
 
 Without the correction, requests reserve four times the tokens that they use (half of them more than 3.2 times too
 many), because few responses come near `max_tokens`.
@@ -24,7 +24,7 @@ _NEW_BYTES: Final = NEW_WEIGHT * TEXT_BYTES_PER_TOKEN
 
 LEAST_RATIO: Final = 0.01
 MOST_RATIO: Final = 1.2
-"""Bounds of the ratios: one unusual request must not open or close a limit for the next ones."""
+"""The bounds of the ratios, because one unusual request must not open or close a limit for the next requests."""
 
 MAX_PAIRS: Final = 16_384
 """The most pairs of team and model that are remembered."""
@@ -32,8 +32,8 @@ MAX_PAIRS: Final = 16_384
 
 @dataclass(slots=True, eq=False)
 class TokenRatio:
-    """Two moving ratios. `prompt` is the prompt tokens used to their estimate. `answer` is the output tokens used to
-    the most that were allowed."""
+    """Two moving ratios. `prompt` is the ratio of used prompt tokens to estimated prompt tokens. `answer` is the ratio
+    of used output tokens to the most output tokens that were allowed."""
 
     prompt: float = 1.0
     answer: float = 1.0

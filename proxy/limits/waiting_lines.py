@@ -134,8 +134,9 @@ class LeaseWaiter:
 
 
 def would_overtake(meters: Iterable[BoundMeter], units: Units, now: float, wall: float) -> bool:
-    """Return whether a new request would take units that are fetched for waiting requests. This covers a limit that
-    they lack now, and a limit that they lacked before and still need together with another one."""
+    """Return whether a new request would take units that are fetched for waiting requests. This covers a limit whose
+    units they lack now, and a limit whose units they lacked before and still need together with units of another
+    limit."""
     return any(
         isinstance(meter, LeasedRate | LeasedSlots | SharedSpending)
         and lacks_beside(meter, meter.waiting, units[index], now, wall)
@@ -152,8 +153,8 @@ def would_overtake_earlier(
 
 
 def lacks_beside(lease: Leased, claimed: int, units: int | None, now: float, wall: float) -> bool:
-    """Return whether a limit has too few units besides the claimed ones. Units of spending that other processes may
-    return are not reserved for the first in line, because a small request may find enough of them earlier."""
+    """Return whether a limit has too few units in addition to the claimed ones. Units of spending that other processes
+    may return are not reserved for the first request in line, because they may suffice earlier for a small request."""
     if not claimed or (isinstance(lease, SharedSpending) and lease.awaits_returns(now)):
         return False
     return lease.lacks(claimed + (units or 0), now, wall)

@@ -30,7 +30,7 @@ STREAM_HEADERS: Mapping[str, str] = {
     "Server": "dragoman",
     "Content-Type": "text/event-stream; charset=utf-8",
     "cache-control": "no-cache",
-    # Without it, nginx delays every event until the next one.
+    # Without this header, nginx delays every event until the next one.
     "x-accel-buffering": "no",
     "x-content-type-options": "nosniff",
     "vary": "Origin",
@@ -40,8 +40,8 @@ STREAM_HEADERS: Mapping[str, str] = {
 GONE = "the client has closed the connection"
 
 MAX_WRITE_BYTES: Final = 512 * 1024
-"""The maximum bytes of a response that one event loop iteration writes. Asyncio copies the bytes that the socket does
-not accept. It needs as long again to remove sent bytes from the copy: 40 ms for 18 MB."""
+"""The maximum bytes of a response that one event loop iteration writes. asyncio copies the bytes that the socket does
+not accept. Removing sent bytes from the copy takes the same time again: 40 ms for 18 MB."""
 
 _KNOWN_STATUSES = frozenset(HTTPStatus)
 

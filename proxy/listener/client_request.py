@@ -39,8 +39,8 @@ class Incoming(web.BaseRequest):
         return self._rel_url.path_safe
 
     def let_head_and_body_go(self) -> None:
-        """Free the memory of the client's head and body, which have been read, since a stream may last for minutes. The
-        request has no header fields after that."""
+        """Free the memory of the client's head and body, which have been read, since a stream may last for minutes.
+        After this call the request has no header fields."""
         self._headers = _NO_HEADERS
         self._message = self._message._replace(headers=_NO_HEADERS, raw_headers=())
         self._payload = EMPTY_PAYLOAD

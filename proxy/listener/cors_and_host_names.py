@@ -33,7 +33,7 @@ _LOOPBACK: Final[frozenset[Reach]] = frozenset({"loopback"})
 _ADDRESSES: Final[frozenset[Reach]] = frozenset({"loopback", "private", "public"})
 
 HOSTS_KEPT: Final = 64
-"""The number of Host values for which a guard caches whether they are served."""
+"""The most Host values for which a guard caches whether they are served."""
 
 EXPOSED: Final = ", ".join(
     (
@@ -203,8 +203,9 @@ def _own_page_or_link(site: str, method: str, headers: Mapping[str, str]) -> boo
 def _same_origin(origin: str, host: str, headers: Mapping[str, str]) -> bool:
     """Return whether the page came from this listener.
 
-    The scheme is not compared, since a proxy in front may terminate TLS. It may also have changed the Host. Then
-    Sec-Fetch-Site counts, which browsers send only to https and loopback addresses, for which no name can be rebound.
+    The scheme is not compared, since a proxy in front may terminate TLS. The proxy may also have changed the Host. In
+    that case Sec-Fetch-Site decides. Browsers send it only to https and loopback addresses, for which no name can be
+    rebound.
     """
     scheme, _, authority = origin.partition("://")
     if scheme in ("http", "https") and authority and authority == host.lower():

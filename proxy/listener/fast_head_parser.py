@@ -9,7 +9,8 @@ field takes as long (2.4 us, 5.7 us), and its results would have to be checked a
 most requests of a client have the same head. So the parsed head and the findings about it are cached. A look-up takes 1
 us.
 
-It also refuses heads that aiohttp's parser accepts but a server in front might read differently (request smuggling).
+This module also refuses heads that aiohttp's parser accepts but a server in front might read differently (request
+smuggling).
 
 The parser of aiohttp 3.14.5 itself refuses folded lines, two Hosts, two framings and bare line feeds (probed in
 November 2026; the corpus in the tests holds both kinds).
@@ -55,11 +56,11 @@ def _names_host(message: RawRequestMessage) -> bool:
 
 
 MAX_PLAIN_HEAD: Final = 8000
-"""The most bytes of a head; fewer than aiohttp's parser takes in one line."""
+"""The most bytes of a head that is parsed here. aiohttp's parser accepts more in a single line."""
 
 CACHED_HEADS: Final = 256
 MAX_CACHED_HEAD: Final = 2048
-"""The number of heads that are cached in parsed form, and the most bytes of one: 2 MB at most."""
+"""The most heads that are cached in parsed form, and the most bytes of one of them. Together they take at most 2 MB."""
 
 _HEAD: Final = re.compile(
     rb"(GET|POST|HEAD|DELETE|OPTIONS) (/[!-\"$-~]*+) HTTP/1\.1\r\n"
@@ -125,7 +126,7 @@ def read_plain_head(data: bytes) -> PlainHead | None:
         return None
     method, target, headers, keep_alive, findings, _, _ = same
     fields = method, target, headers, keep_alive, findings, end, int(found[1])
-    return tuple.__new__(PlainHead, fields)  # as the named tuple's constructor, without its cost
+    return tuple.__new__(PlainHead, fields)  # does the same as the named tuple's constructor, without its cost
 
 
 def _read(head: bytes) -> PlainHead | None:

@@ -1,10 +1,10 @@
 """Half-closed connections: distinguishes clients that have sent everything and wait for the response from clients that
 have left.
 
-Both look the same until the gateway sends data: the system of a client that has left refuses it (RFC 9293, 3.10.7.1).
-So the gateway sends data without meaning: an interim response, which every HTTP/1.1 client must accept before the final
-one (RFC 9110, 15.2), or a comment in a stream. This is not done with TLS, in which closing one half closes both, nor
-with HTTP/1.0, which has no interim responses.
+Both look the same until the gateway sends data. The operating system of a client that has left refuses the data (RFC
+9293, 3.10.7.1). So the gateway sends data without meaning: an interim response, which every HTTP/1.1 client must accept
+before the final one (RFC 9110, 15.2), or a comment in a stream. This is not done with TLS, in which closing one half
+closes both, nor with HTTP/1.0, which has no interim responses.
 """
 
 import asyncio

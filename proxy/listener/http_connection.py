@@ -35,7 +35,7 @@ HEAD_WAIT = 10.0
 """The most seconds in which a request's head must arrive, from its first byte on."""
 
 HEAD_LIMIT = 16 * 1024
-"""The most bytes of a head that arrives in parts. A single line may have half of them."""
+"""The most bytes of a head that arrives in parts. A single line may have half as many."""
 
 LINE_LIMIT = 8190
 """The most bytes of one header field, or of the first line: aiohttp's `max_field_size` and `max_line_size` (3.14)."""
@@ -47,18 +47,18 @@ LOOK_EVERY = 1.0
 """Seconds between two checks of all connections. One timer serves the whole listener."""
 
 KEEP_ALIVE = 75.0
-"""Seconds after which an idle connection is closed. Common load balancers close after 60 s, so that they close
-first."""
+"""Seconds after which an idle connection is closed. Common load balancers close an idle connection after 60 s, which is
+before the gateway does."""
 
 UNREAD_LIMIT = 64 * 1024
-"""The number of unread bytes at the client from which on a writer waits."""
+"""The number of bytes that the client has not read yet from which on a writer waits."""
 
 LINGER = 2.0
 """Seconds for which an unread body is read and dropped after the response."""
 
 CLOSED_AT_ONCE = 8
-"""At least one in this many of the allowed connections is closed at a time, so that searches for idle connections are
-rare."""
+"""Each search for idle connections closes at least one in CLOSED_AT_ONCE of the allowed connections, so that searches
+are rare."""
 
 LEAST_IDLE = 2.0
 """Seconds for which a connection must have been idle before it is closed to make room, since a request may be on its
@@ -75,8 +75,8 @@ class PublicHandler(InlineRequests):
     """aiohttp's protocol, changed to respond to malformed HTTP in the API's error format, and to close connections of
     clients that stop sending a head or reading a response.
 
-    aiohttp's own responds in plain text, echoes the malformed bytes, reveals its version, and waits for the rest of a
-    head as long as for the next request.
+    aiohttp's own protocol responds in plain text, echoes the malformed bytes, reveals its version, and waits for the
+    rest of a head as long as for the next request.
     """
 
     __slots__ = ("_envelope", "_head_bytes", "_head_looks", "_stalled_looks", "_unread")
@@ -166,12 +166,13 @@ class PublicHandler(InlineRequests):
             return
         self._head_looks = -1
         self._messages.append((_ErrInfo(status, TimeoutError(), ""), EMPTY_PAYLOAD))
-        # There is no waiter yet if the connection's first bytes were too many.
+        # There is no waiter yet if the first bytes of the connection exceeded a limit.
         if self._waiter is not None:
             self._waiter.set_result(None)
 
     def refusal(self, path: str, error: GatewayError) -> web.Response:
-        """Return an error response that closes the connection, since its other bytes cannot be trusted."""
+        """Return an error response that closes the connection, since the following bytes of the connection cannot be
+        trusted."""
         code, body = self._envelope(path, error.facts)
         headers = {**BASE_HEADERS, "Content-Type": JSON, "x-request-id": fresh_id(), **error.facts.headers}
         response = web.Response(status=code, body=body, headers=headers)
@@ -270,8 +271,8 @@ class PublicServer(web.Server):
         return len(self._connections) - len(self._closing) - self.most_open
 
     def close_idle(self) -> None:
-        """Close the connections that have been idle longest, and at least for LEAST_IDLE. If there are too few, the
-        next search is delayed, since each search visits all connections."""
+        """Close the connections that have been idle longest, if they have been idle for at least LEAST_IDLE. If there
+        are too few, the next search is delayed, since each search visits all connections."""
         now = self._loop.time()
         if now < self._search_at:
             return

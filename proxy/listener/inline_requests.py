@@ -1,9 +1,9 @@
 """Connections that handle a request within the callback that received its last byte, without an asyncio task.
 
 Two parsers share a connection. A plain request (`fast_head_parser`) is parsed here, without any of aiohttp's objects.
-All other bytes go to aiohttp's parser (3.14). It is created with aiohttp's task of the connection when the first such
-bytes arrive: 3 KB that most connections never need. Bytes are parsed here only if aiohttp's parser is known to hold
-nothing of another request, see `at_boundary`.
+All other bytes go to aiohttp's parser (3.14). The parser is created with aiohttp's task of the connection when the
+first such bytes arrive. Both take 3 KB, which most connections never need. Bytes are parsed here only if aiohttp's
+parser is known to hold nothing of another request, see `at_boundary`.
 
 aiohttp's task starts another task for the handler, which takes three event loop iterations before a vendor is called,
 and two after its response. Here the handler's coroutine runs as an `EagerTask`, for each plain request and for each
@@ -35,10 +35,10 @@ MAX_AHEAD: Final = 64 * 1024
 pauses."""
 
 MAX_COLLECTED: Final = 512 * 1024
-"""The most bytes of a plain request whose rest is awaited here."""
+"""The most bytes of a plain request that are collected here until its rest arrives."""
 
 COLLECT_WAIT: Final = 0.05
-"""Seconds for which the rest of a plain request is awaited here, since many clients send head and body separately.
+"""The most seconds for which the rest of a plain request is awaited here. Many clients send head and body separately.
 After that aiohttp gets the received bytes, and its rules for slow bodies apply."""
 
 
@@ -194,7 +194,7 @@ class InlineRequests(HalfClosable):
         if not data or waiter is None or waiter.done() or self._messages:
             super().data_received(data)
             return
-        self._waiter = None  # aiohttp would set it for any request
+        self._waiter = None  # aiohttp would set this for any request
         try:
             super().data_received(data)
         finally:

@@ -15,7 +15,7 @@ BODY_WAIT = 15.0
 """The seconds within which a request body must arrive, however short it is."""
 
 BODY_PACE = 100_000
-"""The number of bytes of a body that extend its deadline by a second."""
+"""The number of received bytes that extend the deadline of a body by a second."""
 
 _JSON_TYPE = re.compile(r"application/(?:[a-z0-9!#$&^_.-]+\+)?json[ \t]*(?:;|$)", re.IGNORECASE)
 

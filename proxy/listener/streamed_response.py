@@ -19,11 +19,12 @@ GONE = "the client has closed the connection"
 
 
 class StreamedResponse(web.StreamResponse):
-    """A response with status 200 whose body is sent in chunks. Its framing is a `Content-Length` among its headers,
-    else chunked encoding, else, for clients of HTTP/1.0, the end of the connection. `lines` are further header lines.
-    With `whole_events` each chunk holds complete events, so that a comment may be sent between two chunks."""
+    """A response with status 200 whose body is sent in chunks. Its length is given by a `Content-Length` among its
+    headers, otherwise by chunked encoding, or for clients of HTTP/1.0 by the end of the connection. `lines` are further
+    header lines. With `whole_events` each chunk holds complete events, so that a comment may be sent between two
+    chunks."""
 
-    # It does not call the parent's, which makes a mapping of headers.
+    # `super().__init__` is not called, because it makes a mapping of headers.
     def __init__(self, headers: Mapping[str, str], lines: str = "", *, whole_events: bool = False) -> None:
         self._status = 200
         self._fields = headers

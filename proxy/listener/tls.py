@@ -13,10 +13,10 @@ from config.problem import Path as Place
 from config.problem import Problem
 
 HANDSHAKE_WAIT: Final = 10.0
-"""The most seconds of a handshake, the same as for the head of a request."""
+"""The most seconds that a handshake may take, the same as for the head of a request."""
 
 FAREWELL_WAIT: Final = 2.0
-"""The most seconds of closing a connection."""
+"""The most seconds that closing a connection may take."""
 
 READ_AT_ONCE: Final = 32 * 1024
 """The size in bytes of the buffer in which a TLS connection decrypts: two records of the largest size."""
@@ -131,7 +131,8 @@ def _context() -> ssl.SSLContext:
 
 
 class _EncryptedKeyError(Exception):
-    """The error that OpenSSL requires a passphrase. It would otherwise prompt at the terminal."""
+    """The key is encrypted, so OpenSSL requires a passphrase. Without this error it would prompt for it at the
+    terminal."""
 
 
 def _refuse_passphrase() -> bytes:

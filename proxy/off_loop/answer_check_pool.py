@@ -21,7 +21,7 @@ from proxy.off_loop.fair_slots import FairSlots
 MAX_PROCESSES: Final = 2
 
 IDLE_SECONDS: Final = 60.0
-"""A process that gets no request for this many seconds is ended, at the latest when the time has passed twice."""
+"""A process that gets no request for this many seconds is ended, at the latest after twice this time."""
 
 WALL_SECONDS: Final = 15.0
 """Seconds of wall time for one request. The actual limit is on CPU time; this one is for a process that gets no CPU

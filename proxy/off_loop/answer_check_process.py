@@ -27,14 +27,14 @@ from providers.emulation.check_answer import AnswerCheck, CheckKind, Verifier, c
 MEBIBYTE: Final = 1 << 20
 
 STACK_BYTES: Final = 256 * MEBIBYTE
-"""Bytes of address space; untouched pages cost nothing. A validator takes about 1 KiB for each nested schema: MAX_CHAIN
-x MAX_ANSWER_DEPTH of them are 40 MiB (jsonschema-rs 0.60.3, measured in November 2026)."""
+"""The bytes of address space for the stack; untouched pages cost nothing. A validator takes about 1 KiB for each nested
+schema: MAX_CHAIN x MAX_ANSWER_DEPTH of them are 40 MiB (jsonschema-rs 0.60.3, measured in November 2026)."""
 
 KEPT_BYTES: Final = 128 * MEBIBYTE
 """Bytes of resident memory beyond which the process ends after a request, in order to free the memory."""
 
 KEPT_CHECKS: Final = 32
-"""Compiled checks that are cached."""
+"""The most compiled checks that are cached."""
 
 _KINDS: Final = tuple(CheckKind)
 _REQUEST: Final = struct.Struct("!BII")
@@ -43,8 +43,8 @@ _NO_TEXT: Final = 2**32 - 1
 
 
 class CheckVerdict(IntEnum):
-    """The result of a check: the text keeps the constraint (without a text: the constraint compiles) or breaks it, or
-    the constraint cannot be checked."""
+    """The result of a check: the text keeps the constraint, the text breaks it, or the constraint cannot be checked.
+    Without a text, the first result means that the constraint compiles."""
 
     KEEPS = 0
     BREAKS = 1

@@ -1,4 +1,4 @@
-"""A few slots that many owners share in turn: an owner delays another one by at most one use of a slot."""
+"""A few slots that many owners use in turn. An owner delays another owner by at most one use of a slot."""
 
 import asyncio
 from collections import deque

@@ -11,7 +11,8 @@ from proxy.off_loop.fair_slots import FairSlots
 T = TypeVar("T")
 
 THREADS: Final = 2
-"""Threads for requests, separate from the loop's own: DNS and metrics must not wait for a client's schema."""
+"""The number of threads for requests. They are separate from the loop's own threads, because DNS and metrics must not
+wait for a client's schema."""
 
 
 FREE_EVERY: Final = 0.01

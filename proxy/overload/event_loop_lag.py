@@ -24,8 +24,8 @@ MAX_STACK = 3500
 
 @dataclass(frozen=True, slots=True)
 class LagRules:
-    """Times in seconds: `tick` between ticks, `stall` is the delay of a tick from which the loop counts as stalled,
-    `look` between checks for a stall."""
+    """Times in seconds: `tick` is the time between two ticks, `stall` the delay of a tick from which on the loop counts
+    as stalled, and `look` the time between two checks for a stall."""
 
     tick: float = 0.1
     stall: float = 1.0
@@ -61,7 +61,7 @@ class LoopLag:
     def __init__(
         self, rules: LagRules, on_tick: Callable[[Lags], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        # It is not the loop's own clock, since uvloop's stands still during an iteration.
+        # This is not the loop's own clock, since the clock of uvloop stands still during an iteration.
         self.clock = clock
         self.rules = rules
         self.lags = Lags()

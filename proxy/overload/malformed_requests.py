@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 Report = Callable[[Mapping[int, int]], None]
-"""Receives the number of responses by status since its last call."""
+"""Receives the numbers of responses since its last call, by status."""
 
 
 class MalformedRequests:

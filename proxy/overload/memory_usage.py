@@ -13,10 +13,10 @@ from pathlib import Path
 from proxy.control_groups import CGROUP_MOUNT, OWN_GROUPS_FILE, own_groups, with_parents
 
 EVERY = 1.0
-"""Seconds between two readings, which take about 50 us each on the event loop."""
+"""Seconds between two readings. Each takes about 50 us on the event loop."""
 
 NO_LIMIT = 2**60
-"""The bytes from which on a limit counts as none. Without a limit, version 1 reports 2^63 less a page."""
+"""The number of bytes from which on a limit counts as no limit. Without a limit, version 1 reports 2^63 less a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,8 @@ class MemoryMeter:
         self.share = 0.0
 
     def read(self) -> None:
-        """Read all groups. A group that is gone or malformed counts as a group without a limit."""
+        """Read all groups. A group that no longer exists, or whose files are malformed, counts as a group without a
+        limit."""
         shares = [0.0]
         for group in self._groups:
             try:

@@ -23,7 +23,7 @@ from proxy.surfaces.registry import PATHS
 from proxy.surfaces.surface import Surface
 
 MAX_HEAD = 4096
-"""The longest request head that is matched, in bytes. The parser accepts far more in a single line."""
+"""The most bytes of a request head that is matched here. The parser accepts far more in a single line."""
 
 _NAME = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]"
 _VALUE = rb"[\t -~]*+"

@@ -16,8 +16,8 @@ from proxy.surfaces.registry import surface_envelope
 
 
 class EarlyRefusingConnection(PublicHandler):
-    """A connection that offers received bytes to EarlyRefusal first while requests are being refused, if the bytes
-    begin a request: see `at_boundary`."""
+    """A connection that, while requests are being refused, first offers received bytes to EarlyRefusal if the bytes
+    begin a request (`at_boundary`)."""
 
     __slots__ = ("_admission", "_admitted", "_early", "_malformed")
 

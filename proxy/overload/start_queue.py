@@ -1,10 +1,10 @@
 """Limits how many requests start in one event loop iteration. Further requests wait in a queue, in order of arrival.
 
-Without the limit, a burst of requests makes one iteration as long as all of them together. Refusals and streams would
-wait for it: once when the requests start, and again when the vendor responds to all of them at once. A limit for each
-iteration does not prevent the second delay: while few responses arrive, many requests start, whose responses then leave
-no time for other starts, and so on in cycles of one response time. So under overload no more requests start in a second
-than the loop can complete.
+Without the limit, a burst of requests would make one iteration as long as all starts together. Refusals and streams
+would wait for that iteration: once when the requests start, and again when the vendor responds to all of them at once.
+A limit for each iteration does not prevent the second delay: while few responses arrive, many requests start, whose
+responses then leave no time for other starts, and so on in cycles of one response time. So under overload no more
+requests start in a second than the loop can complete.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class StartQueueRules:
-    """The limits of the queue. `at_once` requests may start in one event loop iteration. While more than that wait,
-    `per_turn` may.
+    """The limits of the queue. `at_once` requests may start in one event loop iteration. While more requests than
+    `at_once` wait, `per_turn` requests may start in an iteration.
 
     The queue holds at least `least_length` requests, and as many as start within `longest_wait` seconds. The first
     `crowd` requests that must wait may always join, so that a single burst is served, but a lasting overload is not.
@@ -66,9 +66,9 @@ class StartQueue:
     """The queue of requests that wait to start. A request starts at once if `may_start` returns True, else when `wait`
     returns. `coming` counts the admitted requests that have not called `may_start` yet.
 
-    Slots are free only while no request waits. They are renewed in the iteration after one that left fewer than half of
-    them, not in each iteration, since most have at most one request. `_spent` returns the CPU seconds of the loop's
-    thread, since time used by other processes does not show what the loop can serve.
+    Slots are free only while no request waits. They are renewed after an iteration that left fewer than half of them.
+    They are not renewed in each iteration, since most iterations start at most one request. `_spent` returns the CPU
+    seconds of the loop's thread, since time used by other processes does not show what the loop can serve.
     """
 
     _rules: StartQueueRules
@@ -158,8 +158,8 @@ class StartQueue:
             self._loop.call_soon(self._start_next)
 
     def _limit_rate(self, rate: float) -> float:
-        """Allow no start in this iteration unless the rate allows all of its slots. Return the seconds until it does.
-        Starting requests one by one would take an iteration each."""
+        """Allow no start in this iteration unless the rate allows all of its slots. Return the seconds until the rate
+        allows them. If requests started one by one, each would take an iteration."""
         now, rate, slots = self._loop.time(), max(HEADROOM * rate, self._rules.least_rate), self._rules.per_turn
         self._credit = min(max(0.0, self._credit) + (now - self._credited) * rate, 2 * slots)
         self._credited = now

@@ -1,4 +1,5 @@
-"""A renderer that gathers a stream for the payload log while it is rendered: exactly what the client is sent."""
+"""A renderer that gathers a stream for the payload log while it renders it, so that the log has exactly the content
+that the client is sent."""
 
 from dataclasses import dataclass
 

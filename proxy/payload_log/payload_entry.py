@@ -10,8 +10,8 @@ from providers.json_types import JsonObject, JsonValue
 from proxy.payload_log.redact_content import Patterns, dumped, fitted, redacted, redacted_json, without_credentials
 
 SLACK: Final = 4096
-"""Characters of a stream's text that are gathered beyond the shown length, and removed if the text continues after
-them. The last characters may be a part of something that would have been redacted."""
+"""The number of characters of a stream's text that are gathered beyond the written length. They are removed if the text
+continues after them, because they may be a part of something that would have been redacted."""
 
 _HEAD: Final = struct.Struct("!III?")
 HEAD: Final = _HEAD.size
@@ -23,8 +23,8 @@ RESPONSE: Final = _RESPONSE.size
 
 @dataclass(frozen=True, slots=True)
 class PayloadEntry:
-    """One request: `facts` is a JSON object without content; `request` and `answer` are bodies, `None` if there is no
-    body. With `streamed`, `answer` is the list of a stream's choices."""
+    """One request: `facts` is a JSON object without content; `request` and `answer` are the bodies of the request and
+    the response, `None` if there is no body. With `streamed`, `answer` is the list of a stream's choices."""
 
     facts: bytes
     request: bytes | None
@@ -43,7 +43,7 @@ class PayloadEntry:
         return head, self.facts, self.request or b"", self.answer or b""
 
     def withheld(self, reason: str) -> "PayloadEntry":
-        """Return the entry without its content, with the reason for that."""
+        """Return the entry without its content, and with the reason why the content is missing."""
         facts = orjson.dumps({**orjson.loads(self.facts), "withheld": reason})
         return PayloadEntry(facts, None, None)
 
@@ -99,7 +99,8 @@ def entry_line(entry: PayloadEntry, patterns: Patterns, most: int) -> bytes:
 
 
 def _redacted_facts(facts: bytes, patterns: Patterns) -> bytes:
-    """Return the facts with redacted names. Under a wildcard entry, these names are text of the client."""
+    """Return the facts with redacted names. If a wildcard entry serves the model, these names are texts of the
+    client."""
     if not patterns:
         return facts
     values = orjson.loads(facts)

@@ -21,7 +21,8 @@ MOST_TRIES: Final = 100
 
 
 class PayloadFile:
-    """A file that lines are added to. From `rotate` bytes on a new file is begun; `keep` earlier ones remain."""
+    """A file that lines are added to. When it has `rotate` bytes or more, a new file is begun. The latest `keep`
+    earlier files remain."""
 
     def __init__(self, path: Path, rotate: int, keep: int) -> None:
         self._path = path

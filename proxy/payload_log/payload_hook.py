@@ -15,7 +15,7 @@ PayloadSink = Callable[[RequestRecord, bytes], None]
 
 class PayloadHook(RequestHook):
     """Passes the body of each request to `sink`, and adds the response to the content of each request that is logged.
-    `guard` reports faults."""
+    `guard` reports faults of the log."""
 
     __slots__ = ("_guard", "_sink")
 

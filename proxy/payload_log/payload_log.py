@@ -33,21 +33,21 @@ written."""
 MOST_WAITING: Final = 10_000
 
 MOST_AT_ONCE: Final = 64
-"""The most entries of one export to a collector."""
+"""The most entries that one export to a collector has."""
 
 MOST_CONTENT: Final = 4 * 1024 * 1024
-"""The most bytes of a content that is written. To pass that many bytes to the process takes the event loop about 1
-ms."""
+"""The most bytes of a content that is written. Passing that many bytes to the process takes about 1 ms on the event
+loop."""
 
 WRITE_TIMEOUT: Final = 15.0
-"""Seconds of wall time in which the process must respond, in case a disk does not respond. Redaction has its own limit
-of CPU time."""
+"""Seconds of wall time within which the process must respond, because a disk may not respond. Redaction has its own
+limit of CPU time."""
 
 RESTART_PAUSE: Final = 1.0
 """Seconds between two attempts to start the process."""
 
 LAST_WRITES_TIMEOUT: Final = 5.0
-"""Seconds to write the waiting entries when the gateway ends."""
+"""The most seconds for writing the waiting entries when the gateway ends."""
 
 TOO_LATE: Final = "the redaction took too long, or too much memory"
 TOO_LONG: Final = f"longer than {MOST_CONTENT >> 20} MiB"
@@ -152,7 +152,7 @@ class PayloadLog:
             await end_child(child)
 
     def _batch(self) -> list[PayloadEntry]:
-        """Return the entries to write next: several for a collector, as long as they are not large."""
+        """Return the entries to write next. For a collector these are several entries, unless they are large."""
         most = 1 if self._place.collector is None else MOST_AT_ONCE
         found: list[PayloadEntry] = []
         size = 0
@@ -199,7 +199,7 @@ class PayloadLog:
             self._drop(reason_of(error), entries)
         elif (
             self._missing and len(self._waiting) == entries
-        ):  # no other entries wait, so that none is dropped for lack of memory
+        ):  # no other entry waits, so no entry is dropped for lack of memory
             self._recovered(f"the payload log is written again; {self._missing} entries of it were dropped")
             self._missing = 0
 

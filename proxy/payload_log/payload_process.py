@@ -3,8 +3,8 @@ their collector.
 
 A pattern of the operator may take any time on a text of a client, and Python's `re` holds the interpreter's lock
 meanwhile: only the end of the process stops it. Therefore the kernel ends this process at a limit of CPU time for each
-entry, and at a limit of its address space. The process has no key of the gateway except the collector's, and nothing of
-its environment.
+entry, and at a limit of its address space. The process has no key of the gateway except the collector's, and no access
+to the gateway's environment.
 
 The first frame is a JSON object of WriterRules. Entries come in batches, each preceded by its number of entries. The
 response to a batch is an error number, 0 if it was written.
@@ -26,10 +26,11 @@ from proxy.payload_log.payload_sinks import EntrySink, Finished, WriterRules, si
 from proxy.payload_log.redact_content import Patterns
 
 CPU_SECONDS: Final = 2.0
-"""CPU seconds for the redaction of one entry."""
+"""The most CPU seconds for the redaction of one entry."""
 
 MEMORY: Final = 1 << 30
-"""Bytes of address space: Python's values of an entry of a few MiB take dozens of times as much."""
+"""The most bytes of address space. The Python values of an entry of a few MiB take dozens of times as much as the
+entry."""
 
 _SIZE: Final = struct.Struct("!I")
 

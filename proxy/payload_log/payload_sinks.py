@@ -16,8 +16,8 @@ SCOPE: Final = "dragoman"
 
 _TROUBLES: Final = {UNREACHED: -2, TOO_SLOW: -3}
 _STATUS: Final = -1000
-"""The number for a collector's status, in place of the number of an operating system's error: the status is subtracted
-from it."""
+"""The number from which a collector's status is subtracted. The result takes the place of an operating system's error
+number."""
 
 
 class WriterRules(NamedTuple):

@@ -12,14 +12,15 @@ REDACTED: Final = "[redacted]"
 TOO_DEEP: Final = "[nested too deeply]"
 
 DEEPEST: Final = 200
-"""Levels of content that are shown. All recursions here must be able to take this depth, which differs between versions
-of CPython (a level of `redacted` is two frames in 3.11, and one from 3.12 on)."""
+"""The most levels of nested content that are shown. All recursions of this module must be able to reach this depth,
+which differs between versions of CPython (a level of `redacted` is two frames in 3.11, and one from 3.12 on)."""
 
 CAPS: Final = (16_384, 4096, 1024, 256, 64)
-"""Characters to which every longer text is cut, one value after the other, until the content is short enough."""
+"""The lengths in characters to which longer texts are cut. They are tried in this order until the content is short
+enough."""
 
 MOST_ESCAPED: Final = 8
-"""The most levels of JSON within JSON strings that are searched: each is a pass over the text."""
+"""The most levels of JSON within JSON strings that are searched, because each level is another pass over the text."""
 
 _UNIT: Final = r"\\u[0-9a-fA-F]{4}"
 _ESCAPE: Final = re.compile(rf"\\u[dD][89abAB][0-9a-fA-F]{{2}}\\u[dD][c-fC-F][0-9a-fA-F]{{2}}|{_UNIT}|\\[\"\\/bfnrt]")
@@ -48,7 +49,8 @@ def redacted_json(content: bytes, patterns: Patterns) -> JsonValue:
 
 
 def _is_deep(content: bytes, value: JsonValue) -> bool:
-    """Return whether a value has more than DEEPEST levels, each of which takes a bracket."""
+    """Return whether a value has more than DEEPEST levels. Each level takes a bracket in `content`, so content with few
+    brackets is not searched."""
     if content.count(b"[") + content.count(b"{") <= DEEPEST:
         return False
     level = [value]
@@ -132,7 +134,7 @@ def fitted(value: JsonValue, most: int) -> tuple[bytes, bool]:
         data = dumped(_shortened(value, cap))
         if len(data) <= most:
             return data, True
-    # A byte takes at most six bytes as JSON.
+    # Escaped as JSON, a byte takes at most six bytes.
     return dumped(data[: most // 6].decode("utf-8", "ignore")), True
 
 

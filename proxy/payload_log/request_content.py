@@ -10,10 +10,10 @@ from providers.json_types import JsonObject
 from proxy.payload_log.payload_entry import SLACK
 
 ALLOWANCE_STEP: Final = 4096
-"""Bytes that a stream takes of the allowance at a time."""
+"""The bytes that a stream takes from the allowance at a time."""
 
 HOLDER_BYTES: Final = 256
-"""Bytes that are counted for a choice or a call, in addition to its texts."""
+"""The number of bytes that a choice or a call counts as, in addition to its texts."""
 
 
 @dataclass(slots=True, eq=False)
@@ -23,7 +23,7 @@ class Allowance:
     left: int
 
     def take(self, size: int) -> bool:
-        """Take `size` bytes, if there are as many."""
+        """Take `size` bytes, if as many are left. Return whether they were."""
         if size > self.left:
             return False
         self.left -= size
@@ -57,7 +57,7 @@ class _StreamedChoice:
 @dataclass(slots=True, eq=False)
 class LoggedContent:
     """Implements RequestContent: the body of the request, and the body of the response or the content of its stream, up
-    to `most` bytes and the slack. `held` are the bytes that it has taken of the allowance."""
+    to `most` bytes and the slack. `held` is the number of bytes that this content has taken of the allowance."""
 
     allowance: Allowance
     request: bytes

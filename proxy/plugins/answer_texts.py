@@ -41,8 +41,8 @@ _VENDOR_FIELDS: Final = frozenset({"output", "content", "error", "usage", "statu
 _PAIR: Final = r"[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _ESCAPES: Final = re.compile(rf"\\(?:u(?:{_PAIR}|[0-9a-fA-F]{{4}})|/)")
 _EVERY_ESCAPE: Final = re.compile(rf"{_ESCAPES.pattern}|\\.", re.DOTALL)
-"""The escapes that a JSON string does not need (RFC 8259, section 7). The second pattern finds them if a backslash may
-be escaped itself: it matches every escape."""
+"""The escapes that a JSON string does not need (RFC 8259, section 7). The second pattern is for texts in which a
+backslash may itself be escaped: it matches every escape."""
 
 _QUOTED: Final = frozenset({0x22, 0x5C, *range(0x20)})
 
@@ -364,7 +364,7 @@ def _each_value(
 
 
 def chunk_of(choice: Choice, last: Chunk) -> Chunk:
-    """Return a rewritten choice as one chunk. It ends the choice if `last` does."""
+    """Return a rewritten choice as one chunk. The chunk ends the choice if `last` does."""
     calls = [
         ToolCallDelta(number, call.id, call.name, call.arguments, call.kind)
         for number, call in enumerate(choice.tool_calls)

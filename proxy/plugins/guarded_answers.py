@@ -1,5 +1,5 @@
-"""Guards as a request hook. Requests pass them. So do the responses to requests for text, if the team has response
-guards.
+"""Guards as a request hook. Requests pass through the guards. The responses to requests for text pass through them too,
+if the team has response guards.
 
 A response cache passes responses through guards itself, so that it stores no refused response.
 """
@@ -69,7 +69,7 @@ class GuardedAnswers(GuardingAnswers):
     async def passed(
         self, exchange: Exchange[UnifiedRequest], prepared: CallPlan, completion: Completion
     ) -> tuple[CallPlan, Completion]:
-        """Return a response as the guards let it pass. Raises GatewayError."""
+        """Return a response with the changes that the guards make. Raises GatewayError."""
         record = exchange.record
         try:
             choices = [await self.chain.choice_passed(choice, record) for choice in completion.choices]
@@ -79,7 +79,7 @@ class GuardedAnswers(GuardingAnswers):
             if not await self.chain.beside_passed(completion, None if native is None else native.body, record):
                 completion = without_beside(completion)
         except GatewayError:
-            # The vendor has generated it and charges for it.
+            # The vendor has generated the refused response and charges for it.
             record.usage = with_usage(prepared.request, completion).usage
             raise
         return prepared, completion
@@ -97,7 +97,7 @@ class GuardedAnswers(GuardingAnswers):
         exchange: Exchange[UnifiedRequest],
         opened: AbstractAsyncContextManager[tuple[CallPlan, Stream]],
     ) -> AsyncIterator[tuple[CallPlan, Stream]]:
-        """Yield the opened stream as the guards let it pass. A refusal is raised within it."""
+        """Yield the opened stream behind the guards. The stream raises a refusal while it is read."""
         record = exchange.record
         async with opened as (prepared, stream):
             guarded = GuardedStream(stream, self.chain, exchange, prepared)

@@ -18,7 +18,7 @@ from proxy.request_record import RequestRecord
 from proxy.upstream.transport import fail
 
 MAX_WITHHELD: Final = 64 * 1024
-"""The maximum characters of a text that one guard may hold back."""
+"""The maximum number of characters of a text that one guard may hold back."""
 
 MAX_ADDED: Final = 1024 * 1024
 """The maximum characters by which a guard's output may be longer than its input."""
@@ -27,7 +27,7 @@ EAGER_RUNS: Final = 8
 """The number of runs of reasoning in one choice that are each checked as soon as other content follows."""
 
 GROWTH: Final = 8
-"""After EAGER_RUNS, reasoning is checked again when it has grown by one GROWTH-th of its checked length."""
+"""After EAGER_RUNS, reasoning is checked again when it has grown by a fraction of 1/GROWTH of its checked length."""
 
 _TOO_LONG: Final = "The response is longer than the text that may be held back until it has been checked."
 
@@ -64,10 +64,10 @@ def plain(chunk: Chunk) -> Chunk:
 async def passed_on(
     chain: GuardChain, record: RequestRecord, chunks: Sequence[Chunk], index: int, before: Sequence[Chunk] = ()
 ) -> Sequence[Chunk]:
-    """Return chunks of one choice as its guards leave them. They are the same chunks if no guard changed anything.
-    They are checked together with the reasoning `before` them, which clients have already received and join with the
-    new reasoning. If a guard changes that earlier reasoning, no chunk is returned, because the rest might complete a
-    text that the guard removed."""
+    """Return chunks of one choice with the changes that its guards make. They are the same chunks if no guard changed
+    anything. The chunks are checked together with the reasoning `before` them, which clients have already received and
+    join with the new reasoning. If a guard changes that earlier reasoning, no chunk is returned, because the rest might
+    complete a text that the guard removed."""
     try:
         choice = choice_of([*before, *chunks], index)
     except ValueError as error:
@@ -325,7 +325,7 @@ class ShownText:
 
 
 class Unguarded:
-    """Passes a text unchanged, instead of a guard that failed open."""
+    """Passes a text unchanged. It replaces a guard that has failed open."""
 
     def feed(self, text: str) -> str:
         return text
@@ -343,7 +343,8 @@ def _has_more(chunk: Chunk) -> bool:
 
 
 def _split_reasoning(chunk: Chunk) -> tuple[Chunk, ...]:
-    """Return a chunk as two: one of reasoning only and one of the rest. Return it as one if it does not have both."""
+    """Split a chunk into one that has only its reasoning and one that has the rest. Return the chunk alone if it does
+    not have both."""
     if chunk.extras is None and not (_has_more(chunk) and chunk.reasoning):
         return (chunk,)
     extras = chunk.extras or NO_EXTRAS

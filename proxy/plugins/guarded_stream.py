@@ -1,5 +1,5 @@
-"""A stream that passes through guards. It passes while it arrives if every guard supports streams. Otherwise it is
-held back until it has ended.
+"""A stream that passes through guards. If every guard supports streams, content passes while it arrives. Otherwise the
+stream is held back until it has ended.
 
 The client gets no log probabilities in either case, because they contain tokens that a guard may have rewritten. No
 event is sent in the vendor's own form: every event is built from its meaning.
@@ -122,7 +122,7 @@ class GuardedStream:
         return usage
 
     def _settled_usage(self, usage: Usage) -> Usage:
-        """Return a usage that is shown without a check by guards: without fields that they have not seen."""
+        """Return a usage that is shown without a check by guards. It omits the fields that guards have not seen."""
         return usage if usage.extra in (None, self._passed_extra) else replace(usage, extra=None)
 
     def _choice(self, index: int) -> GuardedChoice:

@@ -34,7 +34,7 @@ _ARGUMENTS: Final = {
 """The arguments of each method."""
 
 _MAX_MESSAGE: Final = 300
-"""The maximum characters of a plugin's message."""
+"""The maximum number of characters of a plugin's message."""
 
 
 class PluginUsers:
@@ -176,7 +176,7 @@ def _fault_of_class(found: object) -> str | None:
 
 
 def _unfit_method(made: object) -> str | None:
-    """Return which method of a plugin cannot be called with its arguments; `None` if all can."""
+    """Return the method of a plugin that cannot be called with its arguments; `None` if every method can be called."""
     for method, arguments in _ARGUMENTS.items():
         called = getattr(made, method, None)
         if callable(called) and not _takes(called, arguments):

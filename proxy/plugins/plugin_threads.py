@@ -27,14 +27,14 @@ T = TypeVar("T")
 THREADS: Final = 2
 
 MAX_HUNG: Final = 16
-"""The maximum number of hanging threads of one guard that are replaced. Each of them keeps a request's texts in
+"""The maximum number of hanging threads of one guard that are replaced. Each hanging thread keeps a request's texts in
 memory."""
 
 LOG_INTERVAL: Final = 60.0
 """The minimum seconds between two log lines about hanging calls, because each request may bring another one."""
 
 CLOSE_WITHIN: Final = 2.0
-"""The maximum seconds of a plugin's `close()`."""
+"""The maximum seconds that a plugin's `close()` may take."""
 
 _Job = Callable[[], None]
 
@@ -121,7 +121,7 @@ class PluginThreads:
             thread_call.deadline.cancel()
         if thread_call.hangs:
             self._hung -= 1
-            self._jobs.put(None)  # one thread too many
+            self._jobs.put(None)  # ends one thread, because there is one too many
         else:
             self._free.release()
         if not ended.done():

@@ -209,7 +209,7 @@ def _judge_joined(before: JsonValue, after: JsonValue, place: str, walk: _Walk) 
 
 
 def _joined(content: JsonValue) -> str | None:
-    """Return the texts of several parts as one; `None` if there are fewer than two."""
+    """Return the texts of several parts as one text; `None` if there are fewer than two parts."""
     parts = content if isinstance(content, list) else ()
     texts = [text for part in parts if isinstance(part, dict) and isinstance(text := part.get("text"), str)]
     return "".join(texts) if len(texts) > 1 else None
@@ -222,13 +222,13 @@ def _params(params: Params, walk: _Walk) -> Params:
         if isinstance(value, Guided):
             text = changed(value.value, "", value.field, walk)
             made[name] = Guided(value.kind, cast("JsonObject | tuple[str, ...] | str", text))
-        elif name != "logit_bias":  # its keys are numbers
+        elif name != "logit_bias":  # the keys of this object are numbers
             made[name] = changed(value, name, name, walk, "identity" if isinstance(value, str) else FREE)
     return cast(Params, made)
 
 
 def _losses(losses: TranslationLosses | None, walk: _Walk) -> TranslationLosses | None:
-    """Return the losses of a translation, with the texts changed of the params that may be sent instead of others."""
+    """Return the losses of a translation. The texts are changed in params that may be sent in place of other params."""
     if losses is None or not losses.instead:
         return losses
     instead = {name: changed(params, "", name, walk) for name, params in losses.instead.items()}
@@ -236,7 +236,8 @@ def _losses(losses: TranslationLosses | None, walk: _Walk) -> TranslationLosses 
 
 
 def _headers(headers: Mapping[str, str] | None, walk: _Walk) -> Mapping[str, str] | None:
-    """Return the client's headers with those values changed that contain a space. Texts have spaces, ids do not."""
+    """Return the client's headers. Values that contain a space are changed, because texts have spaces and ids do
+    not."""
     if headers is None:
         return None
     walk.kind, walk.role = "other", ""
@@ -273,7 +274,7 @@ def _rerank(request: RerankRequest, walk: _Walk) -> RerankRequest:
 
 
 def _beside_task(request: V, walk: _Walk) -> V:
-    """Return the request with its other fields changed."""
+    """Return the request with the texts of its other fields changed."""
     walk.kind, walk.role = "other", ""
     user = _word(request.user, "user", walk)
     unknown, extra = _beside(request.unknown, "", walk), _beside(request.extra_params, _EXTRA, walk)
@@ -286,7 +287,7 @@ def _passed_on(request: PassedRequest, walk: _Walk) -> PassedRequest:
     walk.role = "user"
     if isinstance(content, PassedForm):
         if _members(content.fields, "form", walk) != content.fields:
-            raise _unreadable("a form")  # it is sent on unchanged, from a file
+            raise _unreadable("a form")  # the field is passed on unchanged, from a file
         return request
     made = _members(content, kind, walk)
     extra = cast("JsonObject | None", _beside(request.extra_params, _EXTRA, walk))

@@ -24,7 +24,7 @@ from proxy.plugins.running_guard import GuardFailed, RunningGuard
 from proxy.request_record import RequestRecord
 
 MAX_ADDED: Final = 1024 * 1024
-"""The maximum characters by which rewritten texts may be longer than the original ones."""
+"""The maximum number of characters by which rewritten texts may be longer than the original ones."""
 
 LONGEST_REASON: Final = 300
 
@@ -33,7 +33,7 @@ _CODES: Final = frozenset({"refused_by_plugin", "content_filter"})
 Texts = tuple[GuardedText, ...]
 
 TextCheck = Callable[[LoadedPlugin, Texts], Verdict]
-"""Calls a plugin's check with texts."""
+"""Calls a plugin's check with the texts and returns the verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class Passed:
 
 
 async def passed(guards: Sequence[RunningGuard], texts: Texts, ask: TextCheck, *, heavy: bool) -> Passed:
-    """Return the texts as the guards leave them. Raises PluginError if a guard refuses, or if it fails and does not
-    fail open."""
+    """Return the texts with the changes that the guards make. Raises PluginError if a guard refuses, or if it fails and
+    does not fail open."""
     names: list[str] = []
     for guard in guards:
         try:

@@ -2,9 +2,9 @@
 failures are logged.
 
 A guard that is not slow is called on the event loop. This costs less than a thread, but delays all other requests
-meanwhile. A call that took longer than its deadline has failed there too, even if it returned a verdict in the end. A
-guard is called in threads from then on if it blocks the loop for longer than LONGEST_BLOCK, or than its deadline,
-three times within a minute.
+meanwhile. A call on the event loop that took longer than its deadline has failed too, even if it returned a verdict in
+the end. A guard is called in threads from then on if it blocks the loop for longer than LONGEST_BLOCK, or than its
+deadline, three times within a minute.
 """
 
 import logging

@@ -33,7 +33,8 @@ from proxy.request_record import NO_TEAM, RequestRecord
 T = TypeVar("T")
 
 LARGE_RESPONSE: Final = 64 * 1024
-"""The size in characters from which responses are checked off the event loop. Unescaping this many may take 8 ms."""
+"""The size in characters from which responses are checked off the event loop. Unescaping this many characters may take
+8 ms."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,8 +53,9 @@ class GuardChain:
         return AboutRequest(record.request_id, record.team, model, record.surface, record.user, self.tags)
 
     async def request_passed(self, request: Q, record: RequestRecord, *, heavy: bool) -> Q:
-        """Return a request as its guards leave it; `texts_of` must know its type. Raises GatewayError if a guard
-        refuses it, or if a guard fails and does not fail open. The record then has the guard's name."""
+        """Return a request with the changes that its guards make; `texts_of` must know the type of the request. Raises
+        GatewayError if a guard refuses it, or if a guard fails and does not fail open. The record then has the guard's
+        name."""
         record.guarded = marks = GuardMarks()
         if not self.request:
             return request
@@ -68,8 +70,8 @@ class GuardChain:
         return request
 
     async def choice_passed(self, choice: Choice, record: RequestRecord) -> Choice:
-        """Return a choice as the response guards leave it. It is the same object if no guard changed it. Raises
-        GatewayError as `request_passed` does."""
+        """Return a choice with the changes that the response guards make. It is the same object if no guard changed it.
+        Raises GatewayError as `request_passed` does."""
         heavy = size_of_choice(choice) > LARGE_RESPONSE
         texts = await self._done(partial(texts_of_choice, choice), record, heavy=heavy)
         left = await self._judged(texts, choice.index, record, heavy=heavy)
@@ -96,8 +98,8 @@ class GuardChain:
         return not left.names
 
     async def transcript_passed(self, kind: str, body: bytes, record: RequestRecord) -> bytes:
-        """Return a transcription as the response guards leave it; `kind` is its content type. Raises UpstreamError if
-        the body is not a transcription, and otherwise as `choice_passed` does."""
+        """Return a transcription with the changes that the response guards make; `kind` is its content type. Raises
+        UpstreamError if the body is not a transcription, and otherwise as `choice_passed` does."""
         heavy = len(body) > LARGE_RESPONSE
         texts = await self._done(partial(texts_of_transcript, kind, body), record, heavy=heavy)
         left = await self._judged(texts, 0, record, heavy=heavy)
@@ -109,7 +111,7 @@ class GuardChain:
         return await self._done(partial(with_transcript, kind, body, new), record, heavy=heavy)
 
     async def _judged(self, texts: Texts, choice: int, record: RequestRecord, *, heavy: bool) -> Passed:
-        """Return the texts of a choice as the response guards leave them."""
+        """Return the texts of a choice with the changes that the response guards make."""
         ask = partial(response_verdict, self.about(record, record.asked), choice)
         return await _passed(self.answer, texts, ask, record, heavy=heavy)
 

@@ -81,8 +81,8 @@ def _walked(kind: str, body: bytes, walk: TextCollector | TextReplacer) -> bytes
 
 
 def _captions(text: str, walk: TextCollector | TextReplacer) -> str:
-    """Return a text as guards changed it. Raises UpstreamError if they changed words that are split over cues, because
-    such changes cannot be mapped back."""
+    """Return a text with the changes that the guards make. Raises UpstreamError if they changed words that are split
+    over cues, because such changes cannot be mapped back."""
     made = walk.take(text, "text", "text")
     for between in _BETWEEN_CUES:
         spoken = between.join(_cues(text))

@@ -22,7 +22,7 @@ MAX_ROWS: Final = 10_000
 BATCH: Final = 100
 
 LINGER: Final = 0.5
-"""Seconds that the first row of a batch waits for further rows."""
+"""The seconds for which the first row of a batch waits for further rows."""
 
 TRIES: Final = 5
 FIRST_WAIT: Final = 0.5

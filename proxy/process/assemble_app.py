@@ -97,7 +97,8 @@ class ProcessOutputs:
 
 @dataclass(frozen=True, slots=True)
 class PublicGateway:
-    """A gateway that takes requests. `url` has the real port; `listener` accepts; the caller must run `services`."""
+    """A gateway that receives requests. `url` has the actual port; `listener` accepts connections; the caller must run
+    `services`."""
 
     gateway: Gateway
     dispatcher: Dispatcher
@@ -121,7 +122,7 @@ class PublicGateway:
 
     @property
     def secured(self) -> Secured:
-        """The TLS options of its connections; empty without TLS."""
+        """The TLS options of the listener's connections; empty without TLS."""
         return self.presented.secured()
 
     def objects_held(self) -> int:
@@ -144,7 +145,7 @@ class PublicGateway:
 
 @dataclass(frozen=True, slots=True)
 class WholeGateway:
-    """A public gateway, `front`, with the operator's listener."""
+    """A public gateway, `front`, together with the operator's listener."""
 
     front: PublicGateway
     reloader: Reloader
@@ -165,7 +166,8 @@ async def public_gateway(
     outputs: ProcessOutputs,
     rules: DeploymentRules | None = None,
 ) -> AsyncIterator[PublicGateway]:
-    """Start the public part of the gateway on `host`. Leaving the block aborts requests in flight, unless drained.
+    """Start the public part of the gateway on `host`. Leaving the block aborts requests in flight, unless the gateway
+    was drained.
 
     `since` is the start of the gateway in unix seconds; `rules` replace the built-in rules. Raises OSError if the port
     is taken.
@@ -338,7 +340,7 @@ async def _set_up_observers(
 
 
 async def _deliver_last(tracing: TracingService, plugins: PluginsInUse) -> None:
-    """Send the last traces and the last rows of sinks concurrently: neither can use up the time of the other."""
+    """Send the last traces and the last rows of sinks concurrently, so that neither uses up the time of the other."""
     await asyncio.gather(tracing.aclose(), plugins.aclose())
 
 

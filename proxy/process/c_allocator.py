@@ -7,7 +7,7 @@ LARGE_BUFFER: Final = 2**22
 """Buffers of this many bytes or more are mapped separately, so that they leave the process when they are freed. The
 value is above the size of most bodies, the 256 KiB that asyncio allocates for every read, and the 12 bytes that orjson
 takes for each byte of a text of 320 KiB. Each newly mapped page of 4 KiB costs 0.5 to 2.6 us in a virtual machine, as
-much as parsing its JSON."""
+much as parsing the JSON in this page."""
 
 SPARE_HEAP: Final = 2**24
 """Free bytes that may stay at the end of the heap. They hold the buffers of a request of 3 MB, and are reused for the

@@ -1,5 +1,5 @@
-"""The optional features of a gateway that outlive its requests: attached to it as hooks. Their data is stored in this
-process and, if it is shared, at Redis, by the operator's settings."""
+"""Attaches the optional features of a gateway whose data outlives a request, as hooks. The data is stored in this
+process and, if the operator's settings share it, in Redis."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -81,8 +81,8 @@ def use_settings(gateway: Gateway, guard: BrowserGuard, server: ServerSection) -
 def set_up_storage(
     features: GatewayFeatures, shared: SharedState | None, server: ServerSection, metrics: Metrics
 ) -> Iterator[Callable[[], Work]]:
-    """Set how much the features may store, watch how much it is, and yield the services that share it with other
-    processes; no services if the configuration has no `shared`."""
+    """Set how much data the features may store, measure how much they store, and yield the services that share the data
+    with other processes; no services if the configuration has no `shared`."""
     responses = server.keep_responses
     features.reasoning.off = server.keep_thinking == "off"
     features.responses.off = responses.where == "off"

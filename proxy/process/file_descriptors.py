@@ -1,7 +1,7 @@
-"""File descriptors of this process: raise their limit, divide them, and log one line if there are no more.
+"""File descriptors of this process: raise their limit, divide them, and log one line if no descriptor is free.
 
-If there are none, asyncio stops accepting connections for a second and then tries again. Open connections are still
-served.
+If no descriptor is free, asyncio stops accepting connections for a second and then tries again. Open connections are
+still served.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ class AcceptFailureLog:
 
 
 def when_exhausted(close_idle: Callable[[], None]) -> None:
-    """Set the function that is called if the process of the running loop has no descriptor for a connection."""
+    """Set the function that the running loop calls if the process has no descriptor for a new connection."""
     handler = asyncio.get_running_loop().get_exception_handler()
     if isinstance(handler, AcceptFailureLog):
         handler.close_idle = close_idle
@@ -83,12 +83,13 @@ def raise_limit() -> int:
 
 
 OWN_DESCRIPTORS = 64
-"""Descriptors used by neither clients nor vendors: listeners, files, pipes, Redis, databases (34 were counted)."""
+"""The number of descriptors that are reserved for other uses than connections of clients and vendors: listeners, files,
+pipes, Redis, databases (34 were counted)."""
 
 FEWEST_CLIENTS = 16
 
 
 def client_share() -> int:
-    """Return how many client connections there may be so that each has a descriptor for its vendor."""
+    """Return the most client connections for which each one also has a descriptor for a connection to a vendor."""
     granted, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(FEWEST_CLIENTS, (granted - OWN_DESCRIPTORS) // 2)

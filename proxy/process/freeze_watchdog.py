@@ -30,7 +30,7 @@ FROZEN_STATUS: Final = 70
 """The exit status of a process that ended itself; EX_SOFTWARE of sysexits.h."""
 
 FROZEN: Final = "%s has stood still for %.1f s and is ended; the last request begun: %s"
-"""The log message. Its values are the frozen object, the seconds, and the request."""
+"""The log message. Its arguments are the name of the frozen object, the seconds, and the last request."""
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
@@ -96,9 +96,10 @@ class FreezeWatchdog:
     code holds the interpreter's lock. Therefore, after `limit` seconds of CPU time without a check, the C library
     writes the stacks to standard error and ends the process with the number of SIGPROF as its status (27 on Linux).
 
-    The stacks include all threads, the loop's last: the kernel delivers the signal to the thread that uses the CPU at
-    that moment, and a thread that waits for the lock does so 200 times a second. CPU time does not pass while a process
-    is stopped. On the other hand, native code that sleeps while it holds the lock is not detected.
+    The stacks of all threads are written, the loop's last. The signal may reach any thread: the kernel delivers it to
+    the thread that uses the CPU at that moment, and a thread that waits for the lock uses the CPU 200 times a second.
+    CPU time does not pass while a process is stopped. On the other hand, native code that sleeps while it holds the
+    lock is not detected.
     """
 
     def __init__(self, heartbeat: Heartbeat, limit: float, form: str) -> None:

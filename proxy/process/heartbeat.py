@@ -46,7 +46,8 @@ class Heartbeat:
         _BEATS.pack_into(self._memory, 0, self._written)
 
     def begin(self, record: RequestRecord) -> None:
-        """Store the id, path and team of a request that begins. Never a header's value, a query or content."""
+        """Store the id, path and team of a request that begins. Values of headers, queries and content are never
+        stored."""
         text = f"{record.request_id} on {record.path} of team {record.team}".encode("utf-8", "replace")
         self._memory[_BEATS.size :] = text[:REQUEST_BYTES].ljust(REQUEST_BYTES, b"\0")
 

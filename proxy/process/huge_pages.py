@@ -38,8 +38,8 @@ def huge_page_bytes(settings: Path = _SETTINGS) -> int:
 
 def heap_ranges(maps: str, page: int) -> Iterator[tuple[int, int]]:
     """Yield the address and the length of each range of whole huge pages in the private writable memory, from the text
-    of `/proc/self/maps`. The stacks of threads, which begin above an inaccessible page, are left out: each of them is 8
-    MiB, of which some KiB are used."""
+    of `/proc/self/maps`. The stacks of threads, which begin above an inaccessible page, are left out: each stack has 8
+    MiB of address space, of which some KiB are used."""
     guard = ""
     for line in maps.splitlines():
         addresses, permissions, _, _, inode, *name = line.split(None, 5)

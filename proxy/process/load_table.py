@@ -124,8 +124,8 @@ class Source:
 
     def load_for_queries(self, store: Store = DISK) -> tuple[Loaded, tuple[Problem, ...]]:
         """Load the configuration for commands that only query gateways or their files; they only need `server`. Return
-        it with the problems in other sections, for example in a file of keys that another program writes. Raises
-        TableRefused with every problem if one concerns the needed sections."""
+        the configuration with the problems in other sections, for example in a file of keys that another program
+        writes. Raises TableRefused with every problem if one concerns the needed sections."""
         examined = self._examined(store)
         if examined.table is None or any(
             each.path.partition(".")[0] not in _OTHER_SECTIONS for each in examined.problems

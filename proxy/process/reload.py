@@ -46,7 +46,7 @@ class Reloader:
         return self._table.warnings
 
     def request(self) -> None:
-        """Let `run` reload soon; for signal handlers."""
+        """Let `run` reload soon. Signal handlers may call this."""
         self._requested.set()
 
     async def run(self) -> None:
@@ -63,7 +63,7 @@ class Reloader:
             await asyncio.sleep(WATCH_EVERY)
             now = await asyncio.to_thread(fingerprint, self._sources)
             async with self._lock:
-                sources = self._sources  # another reload may have replaced them
+                sources = self._sources  # another reload may have replaced the sources
                 if now != sources.hashes and (sources, now) != seen:
                     seen = (sources, now)
                     await self._reload()

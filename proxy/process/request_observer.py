@@ -41,8 +41,8 @@ class RequestObserver:
     `log`, then to the observers passed to `add`, in that order. `clock` returns seconds.
 
     After the first finished request of an event loop iteration, `soon` schedules `report` for the end of the iteration.
-    The code of all observers then runs for several requests in a row, which saves 6 % of the CPU time of a request. The
-    ledger has them reported earlier if it counts its rows.
+    The code of all observers then runs for several requests in a row, which saves 6 % of the CPU time of a request.
+    Before the ledger counts its rows, it has the ended requests reported.
     """
 
     def __init__(

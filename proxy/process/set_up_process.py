@@ -20,19 +20,19 @@ from proxy.routing.snapshot import Snapshot
 from proxy.telemetry.process_log import set_up
 
 COLLECT_AFTER = (100_000, 3, 2)
-"""Thresholds of the garbage collector. The first is a number of objects in addition to the objects of requests in
-flight.
+"""Thresholds of the garbage collector. The first threshold is a number of objects, in addition to the objects of
+requests in flight.
 
-A request leaves no cycle, so a collection frees nothing of the objects it visits; it takes 60 to 100 ms for 100,000
-objects that are in no cache. In 38 s with phases of three times the capacity there were 156 collections with a
-threshold of 10,000, 2.4 s in all, and 7 with 100,000, 0.46 s. A full collection comes after 1.2 million objects, as
-with (10,000, 10, 10).
+A request leaves no reference cycle, so a collection frees none of the objects that it visits. It takes 60 to 100 ms for
+100,000 objects that are in no processor cache. In 38 s with phases of three times the capacity there were 156
+collections with a threshold of 10,000, 2.4 s in all, and 7 with 100,000, 0.46 s. A full collection comes after 1.2
+million objects, as with (10,000, 10, 10).
 """
 
 REQUEST_OBJECTS = 120
 CONNECTION_OBJECTS = 20
-"""Objects of a request in flight with its connection to the vendor, and objects of a client's connection (99 and 19
-were counted)."""
+"""The approximate numbers of objects of a request in flight with its connection to the vendor, and of objects of a
+client's connection (99 and 19 were counted)."""
 
 FOLLOW_EVERY = 0.1
 """Seconds between two updates of the threshold. Even a burst of requests creates fewer than COLLECT_AFTER objects in
@@ -104,8 +104,8 @@ def objects_held(requests: int, connections: int) -> int:
 
 
 async def collect_by_load(held: Callable[[], int]) -> None:
-    """Tune the garbage collector, and until cancelled raise its threshold by `held`, the number of objects in use. A
-    burst of requests is no reason to look for cycles."""
+    """Tune the garbage collector, and until cancelled raise its threshold by `held`, the number of objects in use.
+    Without this, a burst of requests would cause collections that find no cycles."""
     tune_garbage_collector()
     first, *others = COLLECT_AFTER
     while True:

@@ -46,12 +46,12 @@ class Drainable(Protocol):
 
 
 async def drain(app: Drainable, grace: float, limit: float) -> None:
-    """Become not ready and send `Connection: close` with every response, accept no connections after `grace` seconds,
-    then wait until nothing is in flight.
+    """Become not ready and send `Connection: close` with every response. After `grace` seconds accept no further
+    connections, and wait until nothing is in flight.
 
     After `limit` seconds the remaining requests get an error, streams in-band. Another SETTLE seconds let clients on
-    idle keep-alive connections learn that their connection closes; without them a deploy fails about one request per
-    client.
+    idle keep-alive connections notice that their connection closes. Without these seconds, about one request per client
+    would fail at each restart.
     """
     gateway = app.gateway
     gateway.ready = False
@@ -66,13 +66,14 @@ async def drain(app: Drainable, grace: float, limit: float) -> None:
 
 
 async def _stop_listening(app: Drainable) -> None:
-    """Close the listener and serve the connections in its backlog, which the loop and the kernel would reset."""
+    """Close the listener and serve the connections in its backlog, which would otherwise be reset by the loop and the
+    kernel."""
     loop = asyncio.get_running_loop()
     listeners = [socket.socket(fileno=os.dup(listening.fileno())) for listening in app.listener.sockets]
     for listening in app.listener.sockets:
         loop.remove_reader(listening.fileno())
-    # One event loop iteration for connections that the loop has accepted: they cannot start after the listener is
-    # closed.
+    # Wait one event loop iteration for connections that the loop has accepted, because they cannot start after the
+    # listener is closed.
     await asyncio.sleep(0)
     last = [connection for listener in listeners for connection in _backlog(listener)]
     app.listener.close()
@@ -116,7 +117,8 @@ async def _until_idle(gateway: Gateway, limit: float) -> None:
 
 
 class Shutdown:
-    """Requests to end the process: the first sets `requested`, the second `urgent`, which does not wait for a drain."""
+    """Requests to end the process. The first one sets `requested`, which drains. The second one sets `urgent`, which
+    does not wait for a drain."""
 
     def __init__(self) -> None:
         self.requested = asyncio.Event()

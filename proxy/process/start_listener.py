@@ -1,4 +1,4 @@
-"""The public and the operator's listener: how they begin to accept, how they close, and their URLs."""
+"""Opens and closes the public and the operator's listener, and returns their URLs."""
 
 import asyncio
 import os
@@ -13,10 +13,10 @@ from proxy.listener.tls import Secured
 from proxy.process.shutdown import STOP_AT_ONCE_TIMEOUT
 
 BACKLOG = 1024
-"""Connections that the kernel queues until they are accepted."""
+"""The most connections that the kernel queues until they are accepted."""
 
 ACCEPTS_PER_ITERATION = 128
-"""Connections that are accepted in one event loop iteration.
+"""The most connections that are accepted in one event loop iteration.
 
 asyncio (at least 3.11) accepts as many as the backlog holds, which makes requests in flight wait while a burst of
 connections arrives: accepting 128 takes up to 16 ms, accepting 32 up to 7 ms. With 32, accepting is slower than the
@@ -25,8 +25,8 @@ new connections, 1,300 to 5,000 were refused later than 50 ms after they were se
 """
 
 OPERATOR_ACCEPTS = 8
-"""The same for the operator's listener. Requests must not wait for its bursts of connections, for example with wrong
-tokens."""
+"""Connections to the operator's listener that are accepted in one event loop iteration. Requests must not wait for
+bursts of these connections, for example with wrong tokens."""
 
 ListenerOpener = Callable[[PublicServer, Secured], Awaitable[asyncio.Server]]
 """Begins to accept connections for a server, with the given TLS options. Raises OSError."""
@@ -44,7 +44,8 @@ async def open_listener(
 
 
 def close_with(stack: AsyncExitStack, server: PublicServer, listener: asyncio.Server) -> None:
-    """Let the stack first stop new connections, then new requests on open ones, and then close all connections."""
+    """Add the closing of the listener to the stack: it first stops new connections, then new requests on open
+    connections, and then closes all connections."""
     stack.push_async_callback(server.shutdown, STOP_AT_ONCE_TIMEOUT)
     stack.callback(server.pre_shutdown)
     stack.callback(listener.close)

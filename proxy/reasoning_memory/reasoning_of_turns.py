@@ -1,9 +1,10 @@
-"""The reasoning of turns that called tools: which part of a response is stored, and how it goes back into a client's
-messages. Other turns have the signatures of their texts (`signed_texts`).
+"""Selects the reasoning to store of turns that called tools, and restores it in a client's messages. For other turns,
+`signed_texts` does the same with the signatures of their texts.
 
-Vendors want the reasoning of a turn that called tools back with the calls' results, and most clients do not send it: in
-November 2026 LangChain sends nothing, openai-agents 0.24.0 only the reasoning of models named deepseek, Vercel's
-openai-compatible 2.0.91 no signatures. The id of a turn's first call identifies the missing reasoning.
+Vendors want the reasoning of a turn that called tools back with the results of the calls, but most clients do not send
+it. In November 2026 LangChain sends no reasoning, openai-agents 0.24.0 sends only the reasoning of models named
+deepseek, and Vercel's openai-compatible 2.0.91 sends no signatures. The id of a turn's first call identifies the
+missing reasoning.
 """
 
 import hashlib
@@ -23,21 +24,21 @@ from providers.target import Target
 from proxy.reasoning_memory.signed_texts import SignedText, marks_of, unsigned_texts, with_signature
 
 MOST_BYTES: Final = 512 * 1024
-"""The most bytes that are stored of one turn: 128,000 tokens, which is as much as any model reasons. Nothing is stored
-of a longer one."""
+"""The most bytes that are stored for one turn: 128,000 tokens, the longest reasoning of any model. Nothing of a longer
+turn is stored."""
 
 MAX_DEPTH: Final = 64
-"""The most levels of stored JSON, as many as a client's whole request may have."""
+"""The most levels of stored JSON. A client's whole request may have as many."""
 
 MOST_TURNS: Final = 256
-"""The most turns of a conversation that are looked up, the latest; vendors demand the turns of the current loop of
-tools."""
+"""The most turns of a conversation that are looked up, the latest ones first. Vendors demand only the reasoning of the
+current tool loop."""
 
 _PIECE: Final = 16
-"""Bytes that a value counts besides its text."""
+"""The bytes that each value counts in addition to its text."""
 
 _LONGEST_ID: Final = 256
-"""Characters of an id that are searched for a random part."""
+"""The most characters of an id that are searched for a random part."""
 
 _RANDOM: Final = re.compile(r"[A-Za-z0-9]{8,}")
 
@@ -49,7 +50,7 @@ _THINKING_PARTS = frozenset({"thinking", "redacted_thinking"})
 @dataclass(frozen=True, slots=True)
 class TurnThinking:
     """The reasoning of a model before it called tools. `details` are OpenRouter's `reasoning_details`, `signature` is
-    the signature of the turn's text, `calls` are the further fields of calls by their ids."""
+    the signature of the turn's text, `calls` has the additional fields of tool calls, by the ids of the calls."""
 
     details: tuple[JsonObject, ...] = ()
     text: str = ""
@@ -59,7 +60,8 @@ class TurnThinking:
 
 @dataclass(frozen=True, slots=True)
 class MissingTurn:
-    """A message that lacks the reasoning stored as `key`; `said` is the text of it that the client did send."""
+    """A message that lacks the reasoning stored as `key`; `said` is the reasoning text that the client did send, or
+    empty."""
 
     position: int
     key: str
@@ -67,7 +69,7 @@ class MissingTurn:
 
 
 def thinking_to_keep(choice: Choice, target: Target) -> TurnThinking | None:
-    """Return the reasoning to store of a choice in a response of `target`; `None` if no later request needs it."""
+    """Return the reasoning to store for a choice in a response of `target`; `None` if no later request needs it."""
     if not choice.tool_calls:
         return None
     details = () if choice.extras is None else choice.extras.reasoning_details
@@ -81,7 +83,7 @@ def thinking_to_keep(choice: Choice, target: Target) -> TurnThinking | None:
 
 
 def thinking_of_text(signed: SignedText) -> TurnThinking:
-    """Return the reasoning to store of a turn without calls, whose text is signed."""
+    """Return the signature of a turn without calls, in the form in which reasoning is stored."""
     return TurnThinking(signed.details, signature=signed.signature)
 
 
@@ -100,16 +102,16 @@ def _key(call_id: str, name: str, marks: Iterable[str]) -> str:
 
 
 def key_of_answer(choice: Choice, marks: Iterable[str]) -> str:
-    """Return the key of a choice with tool calls; `marks` are the marks of the message before it."""
+    """Return the key of a choice with tool calls; `marks` are the marks of the preceding message."""
     first = choice.tool_calls[0]
     return _key(first.id, first.name, marks)
 
 
 def pack_turn(thinking: TurnThinking) -> bytes | None:
-    """Return a turn as stored; `None` if it is too long, or is no valid JSON."""
+    """Return a turn in its stored form; `None` if it is too long, or cannot be written as JSON."""
     body: JsonObject = {"details": list(thinking.details)}
     if _weight([*thinking.details, thinking.text, thinking.signature, dict(thinking.calls or {})]) > 2 * MOST_BYTES:
-        return None  # before it is written, which takes time
+        return None  # checked first, because writing the JSON takes time
     if thinking.text != _joined(thinking.details):
         body["text"] = thinking.text
     if thinking.signature is not None:
@@ -124,8 +126,8 @@ def pack_turn(thinking: TurnThinking) -> bytes | None:
 
 
 def unpack_turn(data: bytes) -> TurnThinking | None:
-    """Return a stored turn; `None` for data that `pack_turn` cannot have made, since others may write to a shared
-    store."""
+    """Return a stored turn; `None` if `pack_turn` cannot have made the data, because other programs may write to a
+    shared store."""
     if len(data) > MOST_BYTES:
         return None
     try:
@@ -146,9 +148,11 @@ def unpack_turn(data: bytes) -> TurnThinking | None:
 
 
 def missing_turns(messages: Sequence[JsonObject]) -> list[MissingTurn]:
-    """Return the messages that call tools and hold no reasoning, or only its text: the latest MOST_TURNS, latest first.
+    """Return the messages that call tools and have no reasoning, or only its text: at most MOST_TURNS, the latest
+    first.
 
-    A client that sends any signature, or parts of type `thinking`, is taken at its word.
+    A message with any signature, or with parts of type `thinking`, is not returned, because it has the client's own
+    reasoning.
     """
     found: list[MissingTurn] = []
     for position in range(len(messages) - 1, -1, -1):
@@ -176,10 +180,11 @@ def missing_texts(messages: Sequence[JsonObject]) -> list[MissingTurn]:
 def with_thinking(
     messages: Sequence[JsonObject], missing: Iterable[MissingTurn], kept: Mapping[str, TurnThinking]
 ) -> tuple[JsonObject, ...] | None:
-    """Return the messages with the `kept` reasoning of the `missing` turns, by their keys; `None` if that changes
-    nothing.
+    """Return the messages with the stored reasoning of the `missing` turns. `kept` has the stored reasoning by key.
+    Return `None` if nothing changes.
 
-    Fields that the client sent stay: if it sent a text of its own making, nothing is put beside it.
+    Fields that the client sent stay unchanged. If the client sent a reasoning text that differs from the stored one,
+    nothing is added to the message.
     """
     changed: dict[int, JsonObject] = {}
     for turn in missing:
@@ -197,7 +202,8 @@ def with_thinking(
 
 
 class GatheredTurns:
-    """Gathers the choices of a stream that call tools, each until it ends. Above MOST_BYTES nothing is gathered."""
+    """Gathers the choices of a stream that call tools, each one until its end. If they exceed MOST_BYTES, nothing is
+    gathered."""
 
     __slots__ = ("_gatherers", "_left")
 
@@ -206,8 +212,8 @@ class GatheredTurns:
         self._left = MOST_BYTES
 
     def add(self, event: StreamEvent) -> Choice | None:
-        """Add the next event; return the choice that it ends, without its text and arguments, if
-        it called tools."""
+        """Add the next event. If it ends a choice that called tools, return the choice without its text and
+        arguments."""
         if self._left <= 0 or not isinstance(event, Chunk):
             return None
         ended = event.finish_reason is not None
@@ -233,7 +239,7 @@ class GatheredTurns:
 
 
 def _kept_of(chunk: Chunk) -> Chunk:
-    """Return a chunk with the fields that matter here: reasoning, and the calls without their arguments."""
+    """Return a chunk with only its reasoning and signature, and its calls without their arguments."""
     details = () if chunk.extras is None else chunk.extras.reasoning_details
     return Chunk(
         finish_reason=chunk.finish_reason,
@@ -247,14 +253,15 @@ def _kept_of(chunk: Chunk) -> Chunk:
 
 
 def _size(chunk: Chunk) -> int:
-    """Return roughly the bytes that a chunk adds to the gathered ones."""
+    """Return about how many bytes a chunk adds to the gathered bytes."""
     calls: list[JsonValue] = [[call.id, call.name, dict(call.extra or {})] for call in chunk.tool_calls]
     details: list[JsonValue] = [] if chunk.extras is None else [*chunk.extras.reasoning_details]
     return _weight([chunk.reasoning, chunk.signature, calls, details])
 
 
 def _weight(value: JsonValue) -> int:
-    """Return roughly the bytes of a value, and for one above twice MOST_BYTES some number above that; not recursive."""
+    """Return about how many bytes a value takes. For a value above twice MOST_BYTES, return any number above that. The
+    function is not recursive."""
     weight = 0
     waiting = [value]
     while waiting and weight <= 2 * MOST_BYTES:
@@ -316,6 +323,6 @@ def _restored(message: JsonObject, thinking: TurnThinking) -> JsonObject:
 
 
 def _with_extra(tool_call: JsonValue, extras: Mapping[str, JsonObject]) -> JsonValue:
-    """Return a client's call with the fields that it lacks; its own fields stay."""
+    """Return a client's call with the stored fields that it lacks. The fields that the client sent stay unchanged."""
     extra = extras.get(str(tool_call.get("id"))) if isinstance(tool_call, dict) else None
     return {**extra, **tool_call} if isinstance(tool_call, dict) and extra else tool_call

@@ -1,6 +1,6 @@
-"""Stores the reasoning of turns that called tools, and the signatures of texts, and puts them back into requests of
-clients that do not send them. It has a hook only in requests whose plan has a deployment that wants reasoning back;
-other requests cost nothing.
+"""Stores the reasoning of turns that called tools and the signatures of texts, and restores both in requests of clients
+that do not send them. A request gets the hook only if its plan has a deployment that wants reasoning back. Other
+requests cost nothing.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,33 +41,35 @@ from proxy.upstream.vendor_stream import Stream
 T = TypeVar("T")
 
 TURN_BYTES: Final = 64 * 1024 * 1024
-"""Bytes that all turns together may take in one process."""
+"""The most bytes of all stored turns in one process."""
 
 TURN_SECONDS: Final = 3600.0
-"""Seconds for which a turn is stored after it was made or last used; a person may have to approve a call of a tool."""
+"""Seconds for which a turn is stored after it was made or last used. They are many because a person may have to approve
+a tool call."""
 
 MOST_RESTORED: Final = 2 * 1024 * 1024
-"""The most bytes that are put into one request, the latest turns first; reading them takes a few ms."""
+"""The most bytes of reasoning that are restored in one request, the latest turns first. Reading them takes a few ms."""
 
 _HOLDER: Final = 16
-"""Bytes that an object or a list counts besides its text, since a million empty ones take 50 ms to read."""
+"""The bytes that each object or list counts in addition to its text, because a million empty ones take 50 ms to
+read."""
 
 
 _SHORT: Final = 64 * 1024
-"""Characters of a text that is hashed on the event loop."""
+"""The most characters of a text that is hashed on the event loop."""
 
 _OF_MESSAGES: Final = frozenset({"anthropic", "anthropic_vertex", "bedrock_anthropic"})
-"""Dialects that take the body of a client of the Messages API."""
+"""The dialects whose vendors accept the body of a Messages API client."""
 
 
 class Run(Protocol):
-    """Runs work, of a heavy request off the event loop, and returns its result."""
+    """Runs work and returns its result. The work of a heavy request runs off the event loop."""
 
     def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
 
 
 def _has_it(request: UnifiedRequest, target: Target) -> bool:
-    """Return whether a target gets the client's own body, so that nothing can be put back: the items of the Responses
+    """Return whether a target gets the client's own body, in which nothing can be restored: the items of the Responses
     API, which include reasoning, or the blocks of the Messages API."""
     native = request.native
     if native is None:
@@ -94,13 +96,14 @@ class ReasoningMemory:
     async def recall(
         self, plan: Plan, request: UnifiedRequest, owner: str, run: Run | None = None
     ) -> tuple[UnifiedRequest, "ReasoningKeeper | None"]:
-        """Return the request with the reasoning that its client left out, as far as it is known, and the keeper of the
-        response's reasoning. The conversation is read by `run`, if it is given."""
+        """Return the request with the reasoning that its client left out, as far as it is stored, and the keeper of the
+        response's reasoning. If `run` is given, it runs the reading of the conversation."""
         if not isinstance(request.prompt, ChatPrompt) or not self.concerns(plan, request):
             return request, None
         messages = request.prompt.messages
         run = _at_once if run is None else run
-        # A cached response is the same for each client, and is looked up without the conversation's signatures.
+        # With a response cache signatures are not restored: a cached response is the same for every client, and its key
+        # must not depend on them.
         signed = plan.cache is None and any(map(signs_texts, _targets(plan)))
         readers: list[Reader] = []
         if self.entries.may_know_any(owner):
@@ -122,7 +125,7 @@ class ReasoningMemory:
 @dataclass(slots=True, eq=False)
 class ReasoningKeeper:
     """Stores the reasoning of the response to one request; `marks` are the marks of the client's last message, `called`
-    means that the response may call tools."""
+    is set if the response may call tools."""
 
     _memory: ReasoningMemory
     _owner: str
@@ -130,7 +133,7 @@ class ReasoningKeeper:
     _called: bool
 
     def packed(self, target: Target, choices: Iterable[Choice]) -> dict[str, bytes]:
-        """Return the reasoning of the choices with tool calls in a response of `target`, packed, by key."""
+        """Return the packed reasoning of each choice with tool calls in a response of `target`, by key."""
         packed: dict[str, bytes] = {}
         for choice in choices:
             if not choice.tool_calls and signs_texts(target):
@@ -151,7 +154,7 @@ class ReasoningKeeper:
             self._memory.entries.put(self._owner, packed)
 
     def keep(self, target: Target, choices: Iterable[Choice]) -> None:
-        """Store the reasoning of choices that called tools, in a response of `target`."""
+        """Store the reasoning of the choices of a response of `target`."""
         self.put(self.packed(target, choices))
 
     def keep_text(self, signed: SignedText) -> None:
@@ -159,7 +162,8 @@ class ReasoningKeeper:
         self.put(self._packed_text(signed))
 
     def watched(self, target: Target, stream: Stream) -> Stream:
-        """Return the stream with the reasoning of its choices stored as they end, before the client gets their ends."""
+        """Return a stream that stores the reasoning of each choice when the choice ends, before the client gets that
+        end."""
         if signs_texts(target):
             stream = SignedStream(stream, self)
         return WatchedStream(stream, target, self) if self._called and wants_reasoning_back(target) else stream
@@ -167,7 +171,7 @@ class ReasoningKeeper:
 
 @dataclass(slots=True, eq=False)
 class WatchedStream(WrappedStream):
-    """A stream whose turns are stored as they end."""
+    """A stream that stores the reasoning of each turn when it ends."""
 
     _target: Target
     _keeper: ReasoningKeeper
@@ -183,7 +187,7 @@ class WatchedStream(WrappedStream):
 
 @dataclass(slots=True, eq=False)
 class SignedStream(WrappedStream):
-    """A stream whose signatures of texts are stored as they end."""
+    """A stream that stores the signature of each text when the text ends."""
 
     _keeper: ReasoningKeeper
     _texts: GatheredSignatures = field(default_factory=GatheredSignatures)
@@ -197,7 +201,7 @@ class SignedStream(WrappedStream):
 
 
 class ReasoningHook(RequestHook):
-    """The part of the memory in one request: restores its reasoning, and stores the reasoning of its response."""
+    """The hook in one request. It restores the reasoning of the request, and stores the reasoning of the response."""
 
     __slots__ = ("_keeper", "_memory", "_plan", "_threads")
 
@@ -208,7 +212,7 @@ class ReasoningHook(RequestHook):
         self._keeper: ReasoningKeeper | None = None
 
     def admitted(self, record: RequestRecord, request: UnifiedRequest, *, heavy: bool) -> Awaitable[UnifiedRequest]:
-        """Restore the reasoning that the client left out, as far as it is known."""
+        """Restore the reasoning that the client left out, as far as it is stored."""
         return self._restored(record, request, heavy=heavy)
 
     async def _restored(self, record: RequestRecord, request: UnifiedRequest, *, heavy: bool) -> UnifiedRequest:
@@ -220,7 +224,7 @@ class ReasoningHook(RequestHook):
     def answered(
         self, record: RequestRecord, completion: Completion, target: Target, *, long: bool
     ) -> Awaitable[None] | None:
-        """Store the reasoning of a response, a long one in a thread."""
+        """Store the reasoning of a response. The reasoning of a long response is packed in a thread."""
         keeper = self._keeper
         if keeper is None:
             return None
@@ -233,12 +237,12 @@ class ReasoningHook(RequestHook):
         keeper.put(await self._threads.run(owner, pack))
 
     def streamed(self, record: RequestRecord, stream: Stream, target: Target) -> Stream:
-        """Store the reasoning of a stream as its choices end."""
+        """Store the reasoning of each choice of a stream when it ends."""
         return stream if self._keeper is None else self._keeper.watched(target, stream)
 
 
 def attach_reasoning(hooks: TeamHooks, memory: ReasoningMemory, threads: RequestThreads) -> None:
-    """Restore and store reasoning by `memory` for requests whose plan has a deployment that wants it back."""
+    """Let `memory` restore and store reasoning for requests whose plan has a deployment that wants reasoning back."""
 
     def hook_of(exchange: Exchange[UnifiedRequest], headers: Mapping[str, str]) -> ReasoningHook | None:
         plan = exchange.plan
@@ -274,7 +278,7 @@ def _is_short(message: JsonObject) -> bool:
 
 
 def _known(keys: Iterable[str], found: Mapping[str, bytes]) -> dict[str, TurnThinking]:
-    """Return the turns that were found, as far as the request does not become too large."""
+    """Return the turns that were found, up to MOST_RESTORED bytes."""
     known: dict[str, TurnThinking] = {}
     left = MOST_RESTORED
     for key in keys:

@@ -1,9 +1,10 @@
-"""The signatures of texts: which part of a response is stored, and how it goes back into a client's messages.
+"""Selects the signatures of texts to store from a response, and restores them in a client's messages.
 
-Gemini signs the last part of a text, in a stream after the text has been shown. It recommends to send the signature
-back, and does not demand it. A chat client that keeps further fields sends it back in `extra_content`, and a Responses
-client with the message; the Messages API has no field for it, and most clients of the others send no signature back.
-The text and the message before it identify the missing signature. White space does not count, since clients trim texts.
+Gemini signs the last part of a text. In a stream, the signature follows the text. Gemini recommends to send it back,
+and does not demand it. A chat client that keeps additional fields sends it back in `extra_content`, and a Responses
+client sends it with the message. The Messages API has no field for it, and most clients of the other APIs send no
+signature back. The text and the message before it identify the missing signature. White space is ignored, because
+clients trim texts.
 
 Source: "Thought signatures" page of the Gemini API, November 2026.
 """
@@ -21,18 +22,18 @@ MOST_TEXT: Final = 128 * 1024
 """The most characters of a text whose signature is stored."""
 
 MOST_SEARCHED: Final = 1024 * 1024
-"""The most characters of texts that are looked up for one request, the latest first; hashing them takes 10 ms."""
+"""The most characters of all texts that are looked up for one request, the latest first. Hashing them takes 10 ms."""
 
 MOST_LOOKED_UP: Final = 64
-"""The most texts of a conversation that are looked up, the latest."""
+"""The most texts of a conversation that are looked up, the latest first."""
 
 _LONG_TEXT: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class SignedText:
-    """A text with the fields that its vendor wants back beside it: a signature, or details of reasoning that hold
-    one."""
+    """A text with the fields that its vendor wants back with it: a signature, or details of reasoning that contain a
+    signature."""
 
     text: str
     signature: str | None
@@ -40,7 +41,7 @@ class SignedText:
 
 
 def marks_of(message: JsonValue) -> Iterator[str]:
-    """Yield the texts that identify a message, each long one as its hash. Hashing 30 MB takes 20 ms."""
+    """Yield the texts that identify a message. A long text is replaced by its hash. Hashing 30 MB takes 20 ms."""
     for text in texts_of(message):
         if len(text) <= _LONG_TEXT:
             yield text
@@ -59,7 +60,7 @@ def texts_of(message: JsonValue) -> Iterator[str]:
 
 
 def key_of_text(text: str, marks: Iterable[str]) -> str:
-    """Return the key of a text; `marks` are the marks of the message before it."""
+    """Return the key of a text; `marks` are the marks of the preceding message."""
     digest = hashlib.sha256(b"text\0")
     for each in ("".join(text.split()), *marks):
         digest.update(b"\0" + each.encode(errors="surrogatepass"))
@@ -67,7 +68,8 @@ def key_of_text(text: str, marks: Iterable[str]) -> str:
 
 
 def signed_text(text: str, signature: str | None, extras: Extras | None) -> SignedText | None:
-    """Return the signed text to store of a response without calls; `None` if nothing of it signs the text."""
+    """Return the signed text to store of a response without calls; `None` if the response has no signature of its
+    text."""
     details = without_signature((extras or NO_EXTRAS).reasoning_details, signature)
     kept = tuple([each for each in details if is_of_text(each)])
     if not (signature or kept) or not text.strip() or len(text) > MOST_TEXT:
@@ -94,7 +96,7 @@ def unsigned_texts(messages: Sequence[JsonObject]) -> list[tuple[int, str]]:
 
 
 def with_signature(message: JsonObject, signature: str | None, details: Sequence[JsonObject]) -> JsonObject:
-    """Return a message of the model with the signature of its text; the client's own fields stay."""
+    """Return a message of the model with the signature of its text. Fields that the client sent stay unchanged."""
     signed = {**message}
     if signature is not None:
         signed["extra_content"] = extra_content(signature)
@@ -123,7 +125,7 @@ class _GrowingText:
 
 
 class GatheredSignatures:
-    """Gathers the texts of a stream, each until it ends. Above MOST_TEXT nothing is gathered."""
+    """Gathers the texts of a stream, each one until its end. Above MOST_TEXT nothing is gathered."""
 
     __slots__ = ("_left", "_texts")
 
@@ -132,7 +134,7 @@ class GatheredSignatures:
         self._left = MOST_TEXT
 
     def add(self, event: StreamEvent) -> SignedText | None:
-        """Add the next event; return the signed text that it ends, if it ends one."""
+        """Add the next event. If it ends a signed text, return that text."""
         if self._left < 0 or not isinstance(event, Chunk):
             return None
         grown = self._texts.get(event.index)

@@ -14,8 +14,8 @@
 | `body` | of the same attempt: the rest of a response whose body came after its head, or of a stream for guards |
 | `stream` | from the first content to the end, without waits for the client |
 
-The sum of the parts is the time up to the requested moment. Of two concurrent attempts, the one that gave the response
-counts; of the others, the one that began last counts as long as it runs.
+The sum of the parts is the time up to the requested moment. If two attempts run concurrently, only the attempt that
+gave the response counts. If neither gave it, the one that began last counts for as long as it runs.
 """
 
 from collections.abc import Sequence
@@ -71,8 +71,8 @@ def parts_of(record: RequestRecord, end: float) -> list[Part]:
 
 
 def answering_attempt(record: RequestRecord) -> Attempt | None:
-    """Return the attempt that gives the response, or that runs; `None` if there is none, as for a cached response. The
-    stream of this attempt may break later."""
+    """Return the attempt that gives the response, or that still runs; `None` if no attempt does, for example for a
+    cached response. The stream of this attempt may break later."""
     if not record.attempts or record.from_cache:
         return None
     last = record.attempts[-1]
@@ -106,7 +106,7 @@ def _seconds_alone(attempt: Attempt, later: Sequence[Attempt], end: float) -> fl
 
 
 def _answering(record: RequestRecord, attempt: Attempt, end: float) -> list[Part]:
-    """Return the parts of the attempt that gives the response, each cut off at `end`."""
+    """Return the parts of the attempt that gives the response. Each part is cut off at `end`."""
     first = record.first_content
     streams = first is not None
     stop = min(attempt.finished or end if first is None else attempt.begun or first, end)
@@ -115,20 +115,20 @@ def _answering(record: RequestRecord, attempt: Attempt, end: float) -> list[Part
     body = min(body, all_units)
     connect = min(connect, all_units - body)
     vendor = all_units - connect - body
-    if record.marks is not None and record.marks.held:  # the time after `begun` until guards have the content
+    if record.marks is not None and record.marks.held:  # the time from `begun` until the guards have the content
         body = units_of(record.marks.held)
     return [Part("connect", connect), Part("vendor", vendor), Part("body", body)]
 
 
 def _stream_units(record: RequestRecord, waits: WaitMarks, end: float) -> int:
-    """Return the units of a stream from its first content, without waits for a client that does not read."""
+    """Return the units from a stream's first content to `end`, without the waits for a client that does not read."""
     first = end if record.first_content is None else record.first_content
     return units_of(end - first) - min(units_of(record.client_waited - waits.upload), units_of(end - first))
 
 
 def merged(parts: Sequence[Part], shown: int) -> list[Part]:
-    """Return the parts with at most `shown` of the attempts that gave no response, the first and the last ones. One
-    part has the time of the attempts in between."""
+    """Return the parts with at most `shown` of the attempts that gave no response: the first and the last ones. The
+    attempts in between are summed up in one part."""
     failed = [index for index, part in enumerate(parts) if part.attempt is not None]
     hidden = failed[(shown + 1) // 2 : len(failed) - shown // 2]
     if not hidden:
@@ -139,7 +139,7 @@ def merged(parts: Sequence[Part], shown: int) -> list[Part]:
 
 
 SHOWN_ATTEMPTS: Final = 5
-"""Attempts without a response that the log names."""
+"""The most attempts without a response that the log names."""
 
 
 def milliseconds_of_parts(record: RequestRecord, end: float) -> dict[str, float]:
@@ -161,8 +161,8 @@ def milliseconds_of_parts(record: RequestRecord, end: float) -> dict[str, float]
 
 
 SHORTEST_PACE: Final = 0.02
-"""Seconds that a stream has to last for its pace to be known: a stream that came at once, or was held back, has no
-pace."""
+"""The least seconds that a stream must last for its tokens per second to be known. A stream that arrived at once, or
+was held back, has no such rate."""
 
 
 def tokens_per_second(record: RequestRecord, end: float) -> float | None:

@@ -1,8 +1,8 @@
-"""The receipt of a request for the client: the header `Server-Timing`, and on request a comment at the end of a stream.
-Pure.
+"""The receipt of a request for the client: the header `Server-Timing`, and a comment at the end of a stream if the
+client requests it. Pure.
 
 Source: W3C Server Timing, "The Server-Timing Header Field": `name;dur=milliseconds;desc="quoted string"`, in a list.
-The sum of all `dur` is the time up to the head, for a stream up to its first content.
+The sum of all `dur` is the time up to the head of the response, or, for a stream, up to its first content.
 """
 
 import re
@@ -15,21 +15,20 @@ from proxy.request_outcomes import Receipt
 from proxy.request_record import Attempt, RequestRecord
 
 MOST_BYTES: Final = 300
-"""The header line, with its line end, is shorter than this number of bytes."""
+"""The number of bytes that the header line, with its line end, must stay below."""
 
 MOST_NAME: Final = 120
 """The most characters of a deployment's name; for a longer name only the outcome is sent."""
 
 _TEXTS: Final = tuple([str(units / 100) for units in range(1024)])
-"""The texts of the times from 0 to 10.23 ms, by hundredths of a millisecond, because formatting a float takes 0.2
-us."""
+"""The texts of the times from 0 to 10.23 ms in steps of 0.01 ms, made once because formatting a float takes 0.2 us."""
 
 _AROUND: Final = len("Server-Timing: \r\n")
 _UNPRINTABLE: Final = re.compile(r"[^ -~]")
 
 
 RECEIPT_HEADER: Final = "x-dragoman-receipt"
-"""The header of a request for a receipt at the end of a stream; its value is LAST."""
+"""The request header with which a client requests a receipt at the end of a stream; its value is LAST."""
 
 LAST: Final = "last"
 
@@ -100,7 +99,8 @@ def timing_value(record: RequestRecord, end: float) -> str:
 
 def closing_comment(record: RequestRecord, end: float) -> bytes:
     """Return the comment after the last event of a stream: the parts of the complete stream, and the figures that
-    became known after the head, in milliseconds. Empty for a client that did not request it, or gets no receipt."""
+    became known after the head, in milliseconds. It is empty for a client that did not request it or gets no
+    receipt."""
     if record.receipt is None or not record.receipt.last:
         return b""
     figures = {"total": _text(units_of(end - record.started))}

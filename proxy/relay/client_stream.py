@@ -1,8 +1,9 @@
-"""The response of one waiting client: the time of its head, and the keep-alives in silence.
+"""Decides when the head of a client's response is sent, and sends keep-alives during silence.
 
-A load balancer closes a connection that has been silent for its idle time, 60 s at most of them. After less than that
-the head is sent with status 200, and a comment, a ping, or white space before JSON. Attempts go on meanwhile; headers
-that are too late for the head are a comment before the first event.
+A load balancer closes a connection that has been silent for its idle time, which is 60 s in most load balancers. Before
+that time is over, the gateway sends the head with status 200 and a keep-alive: a comment, a ping, or white space before
+JSON. Attempts continue meanwhile. Headers that are known too late for the head are sent as a comment before the first
+event.
 """
 
 from collections.abc import Callable
@@ -16,7 +17,7 @@ BLANK: Final = b"\n"
 """The keep-alive before a JSON body: white space, which every parser skips (RFC 8259, 2)."""
 
 ROUNDING: Final = 0.001
-"""Seconds by which a time may be missed that was computed in another way."""
+"""The tolerance in seconds for comparing two times that were computed in different ways."""
 
 
 class Sender(Protocol):
@@ -28,9 +29,10 @@ class Sender(Protocol):
 class ClientStream:
     """The response of one client: the only object that decides when its head is sent.
 
-    `open_response` makes it, with these lines in its head besides the request's own. After `every` seconds without a
-    byte to the client `filler` is sent, and again after each such time, never if `None`. `response` is `None` until the
-    head has been made; `begun` is set once its events follow. Times are seconds of the event loop's clock.
+    `open_response` makes the response; its argument is the header lines that the head has besides the request's own.
+    `filler` is sent after every `every` seconds without a byte to the client, and never if `every` is `None`.
+    `response` is `None` until the head has been made. `begun` is set once events follow the head. Times are seconds of
+    the event loop's clock.
     """
 
     __slots__ = ("_every", "_filler", "_open", "_record", "_sender", "_sent_at", "_slot", "_wheel", "begun", "response")
@@ -55,13 +57,13 @@ class ClientStream:
         self.begun = False
 
     def start(self) -> None:
-        """Begin to watch for silence, which has lasted since the request began."""
+        """Begin to watch for silence. The time since the request began already counts as silence."""
         if self._every is not None:
             self._slot = self._wheel.set(self._sent_at + self._every, self._every, self)
 
     def begin(self, lines: str) -> StreamedResponse:
-        """Return the response whose first event follows. It has these header lines in its head, or in a comment before
-        the event if the head has been sent."""
+        """Return the response whose first event follows. `lines` are in its head, or in a comment before the event if
+        the head has already been sent."""
         if self.response is None:
             self.response = self._open(lines)
         else:
@@ -84,8 +86,8 @@ class ClientStream:
             self._slot = None
 
     def ring(self, now: float) -> None:
-        """Send a keep-alive if one is due. It is not set anew for each chunk: it rings once in `every`, and then for
-        the time that is left."""
+        """Send a keep-alive if one is due. The timer is not reset for each chunk. It fires every `every` seconds, and
+        is then set to the time that remains."""
         self._slot = None
         every, sender = self._every, self._sender
         if every is None:
@@ -102,7 +104,7 @@ class ClientStream:
         self._slot = self._wheel.set(due, every, self)
 
     def _keep_alive(self) -> bool:
-        """Send a sign of life, the first time with the head. Returns whether more may follow."""
+        """Send a keep-alive, and before the first one the head. Return whether more may follow."""
         response = self.response
         if response is None:
             response = self.response = self._open("")

@@ -7,10 +7,11 @@ from providers.emulation.estimate_missing_usage import size_written
 from providers.emulation.join_extras import size_of_extras
 
 LONG_PART: Final = 256 * 1024
-"""Bytes of an event, or of a response at its end, up to which the frames are written on the event loop."""
+"""The most bytes of an event, or of a response at its end, whose frames are written on the event loop."""
 
 TOKEN_WEIGHT: Final = 4096
-"""Characters that a token with up to 20 log probabilities counts as: it takes as long to write."""
+"""The number of characters that a token with up to 20 log probabilities counts as, because it takes as long to
+write."""
 
 
 def weight_of_logprobs(logprobs: Logprobs) -> int:
@@ -20,7 +21,8 @@ def weight_of_logprobs(logprobs: Logprobs) -> int:
 
 
 def is_long(part: Chunk | TextRun, before: int) -> bool:
-    """Return whether writing the frames of a part may take more than a few ms, after `before` bytes of the response."""
+    """Return whether writing the frames of a part may take more than a few ms. `before` is the number of bytes of the
+    response before the part."""
     if isinstance(part, TextRun):
         return part.size > LONG_PART
     if part.finish_reason is not None and before > LONG_PART:

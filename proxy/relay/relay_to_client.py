@@ -1,16 +1,16 @@
-"""Relays a committed stream to the client: upstream events in, the surface's frames out, one write for each chunk of
-the transport.
+"""Relays a committed stream to the client: reads the upstream's events, renders them as frames of the surface, and
+writes the frames of each chunk of the transport at once.
 
-A chunk is relayed by a plain call within the callback that brought it, while the client reads. The coroutine waits
-meanwhile: it goes on if the client or the vendor has to be waited for, at the end, and at a failure. The clock is read
-twice for a chunk, when it has come and when it has been written.
+While the client reads, a chunk is relayed by a plain call within the callback that received it, and the coroutine
+waits. It resumes if the relay has to wait for the client or the vendor, at the end of the stream, and after a failure.
+The clock is read twice for a chunk: when it has arrived and when it has been written.
 
-Nearly every chunk is one event, the same as the one before but for a delta of text, of reasoning or of a call's
-arguments. `Relay._take` relays these: the constants around the delta in the vendor's event are compared, and the delta
-is put between the constants of the client's events. With caches as cold as they are if hundreds of streams take turns,
-a chunk pays 0.3 to 0.5 us for each function that is called and each object that is touched, which is more than for
-their work: so this is one function, that counts in the relay's own attributes. Every other chunk goes the ordinary way,
-which gives the same bytes and the same record.
+Nearly every chunk is one event that differs from the previous one only in a delta of text, of reasoning or of a call's
+arguments. `Relay._take` relays these chunks: it compares the constants around the delta in the vendor's event, and puts
+the delta between the constants of the client's events. If hundreds of streams take turns, the processor's caches are
+cold. Each called function and each touched object then costs a chunk 0.3 to 0.5 us, more than the work itself. So
+`_take` is one function, which counts in the relay's own attributes. All other chunks take the ordinary path, which
+produces the same bytes and the same record.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
@@ -33,29 +33,29 @@ from proxy.upstream.transport import Take, fail
 from proxy.upstream.vendor_stream import Aside, Parts, Stream, aside_of, first_parts, hand_each, read_now, read_tail
 
 OWN_WORK = 0.005
-"""Seconds up to which a write is the gateway's own work; a longer one waits for the client to read."""
+"""The most seconds of a write that count as the gateway's own work. A longer write waits for the client to read."""
 
 Write = Callable[[bytes], bool | Awaitable[object]]
-"""Sends bytes to the client. Returns whether it did, or an awaitable while the client does not read. Either raises
-ConnectionError when the client is gone."""
+"""Sends bytes to the client. Returns whether they were sent, or an awaitable if the client does not read now. The call
+and the awaitable raise ConnectionError if the client is gone."""
 
 
 @dataclass(slots=True, eq=False)
 class Relay:
     """Relays one stream to the client that sent `request`.
 
-    `held` are the frames of the chunk that completed the response, its usage included: they leave with the renderer's
-    end in one write, which the kernel charges as much for as all else that the end of a stream costs in user time.
-    `size` are the bytes of text, reasoning and calls so far, `_reported_at` their number at the last usage.
-    `prompt_tokens` is the estimate of a heavy request, `None` for other requests. `aside` writes in a thread the frames
-    of long events and the frames at the end of a long response, which repeat its text in some APIs; `_rest` are the
-    parts that follow. `note_end` takes why each choice ended. `_content` is set if content has come since the limits
-    were renewed last, `sent_at` is when bytes were sent last.
+    `held` has the frames of the chunk that completed the response, including its usage. They are sent with the
+    renderer's end in one write, since a write takes as much CPU time in the kernel as the rest of a stream's end takes
+    in user mode. `size` is the bytes of text, reasoning and calls so far, `_reported_at` is `size` at the last usage.
+    `prompt_tokens` is the estimate of a heavy request, `None` for other requests. `aside` renders in a thread the
+    frames of long events, and the frames at the end of a long response, which repeat its text in some APIs; `_rest` has
+    the long part and the parts after it. `note_end` gets each choice's finish reason. `_content` is set if content has
+    arrived since the deadlines were last renewed. `sent_at` is when bytes were last sent.
 
-    `_short` are the constants that `_take` compares and writes: before and after a text in the vendor's events, and
-    around it in the client's, while the last chunk was a run; `_form` is the vendor's part, as the decoder has it.
-    `_texts`, `_length`, `_escapes`, `_beyond` and `_waited` are its counts that `_settle` has not yet noted elsewhere;
-    `_counts` is set if it is text, whose length the decoder counts.
+    `_short` has the constants that `_take` compares and writes while the last chunk was a run: the bytes before and
+    after a text in the vendor's events, and around it in the client's events. `_form` is the vendor's part of them, as
+    the decoder returned it. `_texts`, `_length`, `_escapes`, `_beyond` and `_waited` are counts of `_take` that
+    `_settle` has not yet added elsewhere. `_counts` is set if the run is text, whose length the decoder counts.
     """
 
     stream: Stream
@@ -96,11 +96,11 @@ class Relay:
         self.sent_at = self._now()
 
     async def run(self) -> None:
-        """Write every frame but `held` and the renderer's end, which are the caller's to write.
+        """Write every frame except `held` and the renderer's end, which the caller writes.
 
-        Returns when the stream ended well. Raises UpstreamError when it broke, after everything before that has been
-        written. Raises ConnectionError when the client is gone. However it ends, the record has a usage, estimated from
-        the generated text if need be.
+        Returns when the stream has ended normally. Raises UpstreamError if it broke, after everything before the break
+        has been written. Raises ConnectionError if the client is gone. In each case the record has a usage, which is
+        estimated from the generated text if the vendor sent no usage for it.
         """
         stream, record, deadlines = self.stream, self.record, self.deadlines
         try:
@@ -164,13 +164,14 @@ class Relay:
         await self._emit_rest()
 
     async def _emit_rest(self) -> None:
-        """Write the frames of the parts that `_until_long` has left, if there are any."""
+        """Write the frames of the parts that `_until_long` left to `_rest`."""
         rest, self._rest = self._rest, None
         if rest is not None and self.aside is not None:
             await self._emit_aside(self.aside, lambda: rest)
 
     async def _emit_aside(self, aside: Aside, take: Callable[[], Parts]) -> None:
-        """Do as `_emit`, with the events read and written in a thread. Nothing else touches this object then."""
+        """Write frames as `_emit` does, but read and render the events in a thread. Nothing else uses this object
+        meanwhile."""
         self.record.note_waited(self._now() - self._idle_since)
         self.deadlines.pause()
         self._send(await aside(lambda: self._frames(take())))
@@ -186,7 +187,7 @@ class Relay:
         return self._take
 
     def _take(self, piece: bytes) -> bool:
-        """Relay a chunk, and return whether the next one may come. See the module."""
+        """Relay a chunk, and return whether the next one may come. The module's docstring explains how."""
         if self._short is not None:
             most, opening, middle, closing, around, write, hole = self._short
             if len(piece) < most and piece.startswith(opening) and piece.endswith(closing):
@@ -216,9 +217,9 @@ class Relay:
         return self._ordinary is not None and self._ordinary(piece)
 
     def _odd(self, text: bytes, followed: bytes) -> bytes:
-        """Return a text that is not plain as it stands in the client's events, and count in `_escapes` by how many
-        bytes it is longer there than in UTF-8, and in `_beyond` by how many its UTF-8 is longer than its characters.
-        Empty if it is not one text, or the bytes that follow it are not plain."""
+        """Return the literal in the client's events for a text that is not plain; empty if it is not one text, or if
+        the bytes that follow it are not plain. Add to `_escapes` the literal's length less the text's length in UTF-8,
+        and to `_beyond` the length in UTF-8 less the number of characters."""
         if self._framing is None or followed[len(text) :].translate(None, PLAIN):
             return b""
         said = text_of_literal(text)
@@ -230,7 +231,7 @@ class Relay:
         return literal
 
     def _taken_back(self, literal: bytes, piece: bytes) -> bool:
-        """Relay a chunk the ordinary way after its literal has been counted in `_escapes` and `_beyond`."""
+        """Subtract a literal from `_escapes` and `_beyond`, and relay its chunk on the ordinary path."""
         said = text_of_literal(literal) or ""
         size = size_of(said)
         self._escapes -= len(literal) - size
@@ -239,7 +240,7 @@ class Relay:
         return self._ordinary is not None and self._ordinary(piece)
 
     def _settle(self) -> None:
-        """Add the counts of `_take` to the counts of the ordinary way: decoder and record."""
+        """Add the counts of `_take` to the counts of the ordinary path, in the decoder and the record."""
         self.record.waited += self._waited
         self._waited = 0.0
         if self._texts and self._decoder is not None:
@@ -251,8 +252,8 @@ class Relay:
             self._texts = self._length = self._escapes = self._beyond = 0
 
     def _piece_came(self, parts: Parts) -> bool:
-        """Relay a chunk, and return whether the next one may come: not if the client does not read, the stream has
-        broken, or every choice has ended."""
+        """Relay a chunk, and return whether the next one may come. It may not if the client does not read, the stream
+        has broken, or every choice has ended."""
         self._short = self._form = None
         self.record.note_waited(self._now() - self._idle_since)
         self._pass_on(parts)
@@ -261,13 +262,14 @@ class Relay:
         return going and self._finished < self._expected
 
     def _renew(self) -> float:
-        """Renew the limits of the stream after data from the upstream: the limit of content only if there was some.
-        Vendors send pings, empty deltas and counts of usage while they generate nothing. Returns the time."""
+        """Renew the deadlines after data from the upstream, the deadline of content only if there was content: vendors
+        send pings, empty deltas and usage while they generate nothing. Return the time."""
         came, self._content = self._content, False
         return self.deadlines.advance() if came else self.deadlines.touch()
 
     def _run_came(self, run: TextRun) -> bool:
-        """Do as `_piece_came` for a chunk that is a run: nearly all are, and nothing ends or breaks in one."""
+        """Do as `_piece_came` for a run. Nearly all chunks are runs. Within a run, no choice ends and no stream
+        breaks."""
         came = self._now()
         frames = self.renderer.run(run)
         if frames is None:
@@ -290,7 +292,7 @@ class Relay:
         return False
 
     def _learn(self, form: Around | None, run: TextRun) -> None:
-        """Take the next chunks like a run by `_take`, if that is possible."""
+        """Let `_take` relay the next chunks that are like this run, if that is possible."""
         self._form, self._counts = form, run.part == "text"
         self._short, framing = None, self._framing
         if form is None or framing is None:
@@ -298,12 +300,12 @@ class Relay:
         around = framing.around(run)
         write = framing.literal_writer(run) if around is None else None
         if around is not None or write is not None:
-            # Two events are longer than this: of a large chunk not all is compared for nothing.
+            # Two events are longer than this, so a large chunk is not compared in vain.
             most, hole = 2 * len(form[0] + form[2]), slice(len(form[0]), -len(form[2]))
             self._short = most, *form, around or (), write, hole
 
     async def _until_read(self) -> None:
-        """Wait for the client if it does not read, while the upstream's silence does not count."""
+        """Wait until the client reads again. The upstream's silence does not count meanwhile."""
         sent, self._unread = self._unread, None
         if sent is None:
             return
@@ -324,11 +326,11 @@ class Relay:
                 del broken  # its traceback holds this frame, and frames that hold the upstream's data
 
     def _pass_on(self, parts: Parts) -> None:
-        """Write the frames of parts of the stream at once, up to the point of a break."""
+        """Write the frames of parts of the stream at once, up to the point at which it broke."""
         self._send(self._frames(parts if self.aside is None else self._until_long(parts)))
 
     def _until_long(self, parts: Parts) -> Parts:
-        """Yield parts up to one whose frames are long, and leave the others to `_rest`."""
+        """Yield the parts before the first one whose frames are long, and store the others in `_rest`."""
         every = iter(parts)
         for part in every:
             if isinstance(part, Usage) or not is_long(part, self.size):
@@ -338,7 +340,7 @@ class Relay:
                 return
 
     def _frames(self, parts: Parts) -> bytes:
-        """Return the frames of parts, up to the point of a break, whose error `_broken` then has."""
+        """Return the frames of parts. If the stream breaks, return the frames up to that point, and set `_broken`."""
         record = self.record
         frames: list[bytes] = []
         try:
@@ -353,7 +355,7 @@ class Relay:
         return b"".join(frames)
 
     def _frames_of_run(self, run: TextRun) -> Iterator[bytes]:
-        """Yield the frames of a run. One that begins a choice has a first chunk of its own."""
+        """Yield the frames of a run. If it begins a choice, its first text is a separate chunk."""
         frames = self.renderer.run(run)
         if frames is None:
             yield self._frame(next(run.chunks()))

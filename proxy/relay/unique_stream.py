@@ -1,4 +1,4 @@
-"""A stream whose calls have unique ids. Runs hold no ids, so that they pass as they come."""
+"""A stream whose tool calls have unique ids. Runs contain no ids, so they pass unchanged."""
 
 from collections.abc import Awaitable, Iterable, Iterator
 from dataclasses import dataclass
@@ -47,8 +47,8 @@ class UniqueStream(WrappedStream, PartsStream):
 
 
 def with_unique_ids(stream: Stream, prepared: CallPlan, request: UnifiedRequest) -> Stream:
-    """Return the stream of a request's calls with unique ids of its tool calls. Vendors of the clients' own APIs make
-    unique ids: their streams are returned unchanged, and the conversation is made only if something else reads it."""
+    """Return the stream with unique ids of its tool calls. Vendors that got the client's own body make unique ids:
+    their streams are returned unchanged, and the conversation is not read for that."""
     if any([call.sent.native for call in prepared.calls]) or (unique := unique_calls(request)) is None:
         return stream
     return UniqueStream(stream, unique)

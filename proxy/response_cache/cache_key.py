@@ -1,9 +1,10 @@
 """The key of a request in the response cache: a keyed hash over everything that may change its response. Pure.
 
-Requests are equal if all of this is: the surface, the settings of the name and its deployments, the rights of the team
-that change the call, and the request itself as it would be sent. Objects within it keep the order of their fields,
-which a model sees. Whether a response is streamed is part of it: chunks cannot be made of a non-streaming response, nor
-always the reverse. How a stream shows its usage is not part of it, nor is the client's deadline.
+Two requests are equal if all of the following is equal: the surface, the settings of the name and its deployments, the
+rights of the team that change the call, and the request itself as it would be sent. Objects within the request keep the
+order of their fields, because a model sees that order. The key includes whether the response is streamed: a
+non-streaming response cannot be made into chunks, and not all chunks can be made into one. The key includes neither how
+a stream shows its usage, nor the client's deadline.
 """
 
 import json
@@ -39,8 +40,8 @@ def request_key(secret: bytes, form: str, surface: str, plan: Plan, team: Team, 
 
 
 def _seed(secret: bytes, form: str, surface: str, plan: Plan, team: Team) -> blake2b:
-    """Return the hash of everything but the request itself, cached with the plan's first deployment for later requests
-    of the same plan; callers must not add to it."""
+    """Return the hash of everything except the request itself. It is cached with the plan's first deployment for later
+    requests of the same plan, so callers must not update it."""
     compiled = plan.targets[0].compiled
     name = (_SEED, secret, form, surface, team.tenant)
     kept = compiled.get(name)
@@ -93,8 +94,8 @@ def _fingerprint(target: Target) -> str:
 
 
 def _plain(value: object) -> object:
-    """Return a value without a form in JSON as one with a form: frozen dataclasses with their class, without fields
-    that do not count."""
+    """Return a JSON value for a value that has no form in JSON. A frozen dataclass becomes its class and its compared
+    fields."""
     kind = type(value)
     counted = _COUNTED.get(kind)
     if counted is not None:
@@ -118,7 +119,7 @@ _ESCAPING: Final = json.JSONEncoder(separators=(",", ":"), default=_plain, check
 
 
 def _json(value: object) -> bytes:
-    """Return JSON; lone surrogates and integers beyond 64 bits by the standard library."""
+    """Return JSON. The standard library writes lone surrogates and integers beyond 64 bits."""
     try:
         return orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_DATACLASS)
     except orjson.JSONEncodeError:
@@ -129,7 +130,7 @@ _BY_REFERENCE: Final = frozenset({"file_id", "fileId", "container", "container_i
 _ADDRESSES: Final = frozenset({"url", "uri", "file_uri", "fileUri", "file_url", "image_url", "audio_url", "video_url"})
 _CLIENT_TOOLS: Final = frozenset({"function", "custom", None})
 _LOOKED_AT: Final = frozenset({"store", "audio", "tools", "images", SEARCH})
-"""Params that may be a reason."""
+"""Params that may be a reason not to cache."""
 
 _KEPT_ELSEWHERE: Final = ("container", "mcp_servers", "previous_response_id", "conversation")
 
@@ -137,8 +138,8 @@ _KEPT_ELSEWHERE: Final = ("container", "mcp_servers", "previous_response_id", "c
 def why_not(request: UnifiedRequest) -> str | None:
     """Return why the response to a request is never cached, as a clause; `None` if it may be.
 
-    Media by address or by a file's id may change behind it, and so may the findings of a vendor's own tools. A response
-    that the client has stored at the vendor has an id of its own; spoken ones expire.
+    Media that a request names by an address or a file's id may change, and so may the results of a vendor's own tools.
+    A response that the vendor stores for the client has its own id. Spoken responses expire.
     """
     if _is_plain(request):
         return None
@@ -146,7 +147,7 @@ def why_not(request: UnifiedRequest) -> str | None:
 
 
 def _is_plain(request: UnifiedRequest) -> bool:
-    """Return whether a request has nothing that any of the reasons looks at, as most have not."""
+    """Return whether a request has nothing that `why_not` examines. This is true of most requests."""
     prompt = request.prompt
     plain = isinstance(prompt, ChatPrompt) and prompt.plain
     return plain and not request.passes_unknown and _LOOKED_AT.isdisjoint(request.params)
@@ -199,7 +200,7 @@ def _is_vendors(tool: object) -> bool:
 
 
 def _refers(value: Sequence[object]) -> bool:
-    """Return whether parts of messages name anything by an address or a file's id."""
+    """Return whether parts of messages refer to anything by an address or a file's id."""
     pending: list[object] = list(value)
     while pending:
         item = pending.pop()

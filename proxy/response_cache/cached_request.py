@@ -1,7 +1,8 @@
-"""One request that is answered from the cache, or that calls a deployment and has its response cached.
+"""One request that gets a cached response, or that calls a deployment and has the response cached.
 
-A hit calls no deployment: it costs nothing, uses no tokens of limits and budgets, and does not affect health. It counts
-as a request of its team, which has been admitted before. Responses of this cache are read-only.
+A hit calls no deployment: it costs nothing, uses no tokens of limits and budgets, and does not affect the health of
+deployments. It does count as a request of its team, because it was admitted before the look-up. Responses of this cache
+are read-only.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -40,25 +41,25 @@ from proxy.routing.route_settings import CacheRules
 from proxy.upstream.vendor_stream import Stream
 
 MOST_LEADERS: Final = 2
-"""The most leaders that a request follows, one after the other, if they fail. Then the request calls a deployment by
-itself."""
+"""The most leaders that a request follows, one after the other, if each of them fails. After that the request calls a
+deployment by itself."""
 
 STREAM_PATIENCE: Final = 10.0
-"""Seconds for which a stream follows another. That ends when its client has read it, which may be slow; a non-streaming
-response waits for its vendor alone."""
+"""The most seconds for which a streamed request waits for the stream of an equal request. That stream ends when its
+client has read it, and the client may be slow. A non-streaming response depends only on its vendor."""
 
 NOTHING: Final = Usage(0, 0)
 FREE: Final = Price(0.0, 0.0)
 """The usage and the price of a response from the cache."""
 
 _LOGPROB: Final = 48
-"""Bytes that a token's log probability takes at least."""
+"""The least bytes that a token's log probability takes."""
 
 
 @frozen(eq=False)
 class CacheLookup:
-    """The parts of a look-up that all tries of one exchange share: `answers` responds if nothing is cached, `guard`
-    lets responses through (`None`: each passes), `renews` is set if the client wants no cached response."""
+    """The parts of a look-up that all tries of one exchange share. `answers` responds if nothing is cached. `guard`
+    checks responses; `None`: there is no guard. `renews` is set if the client wants no cached response."""
 
     cache: ResponseStore
     answers: TextAnswers
@@ -112,8 +113,8 @@ class CachedRequest:
             self._leave()
 
     async def _asked(self, prepared: CallPlan, completion: Completion) -> tuple[CallPlan, Completion]:
-        """Return a new response, and cache it unless it is refused: the requests that wait for it have guards of their
-        own."""
+        """Return a new response, and cache it unless the guard refuses it. The requests that wait for it get it even
+        then, because their own guards check it."""
         packed = self._packed(completion)
         if self._guard is None:
             self._keep(prepared, packed, ())
@@ -149,18 +150,19 @@ class CachedRequest:
                 raise
 
     def _forget(self) -> None:
-        """Remove a response from the cache, since a guard refused it, which it had passed or not met before."""
+        """Remove a response from the cache, because a guard refused it that had passed it before, or had not checked it
+        yet."""
         self._cache.memory(self._rules).put(self._owner, {self._key: b""})
         self._cache.kept.drop(self._owner, self._key)
 
     def _leave(self) -> None:
-        """Let the followers go on, if they have not: without a response one of them leads."""
+        """Release the followers, if that has not been done. Without a response, one of them becomes the leader."""
         if self._flight is not None:
             self._flight.close()
 
     async def _found(self, patience: float | None) -> FoundResponse | None:
-        """Return the cached response, or the one that an equal request gets within `patience`; `None` if this one calls
-        a deployment."""
+        """Return the cached response, or the response that an equal request gets within `patience` seconds; `None` if
+        this request has to call a deployment."""
         found = await self._searched(patience)
         if found is None:
             self._count(CacheUse("miss"))
@@ -198,8 +200,8 @@ class CachedRequest:
         return None
 
     async def _looked_up(self, here: bytes | None) -> FoundResponse | None:
-        """Return the response that is cached elsewhere and fresh; `here` is this process's entry, which is not
-        fresh."""
+        """Return a fresh response that another process has cached, or `None`. `here` is this process's entry, which is
+        not fresh."""
         cache, owner, key = self._cache, self._owner, self._key
         memory = cache.memory(self._rules)
         if memory.others is None:
@@ -220,8 +222,8 @@ class CachedRequest:
         return self._fresh(entry)
 
     def _fresh(self, entry: bytes) -> FoundResponse | None:
-        """Return the response of an entry that is fresh. A stale one is held in case no deployment responds, and one
-        that can never be returned is dropped."""
+        """Return the response of an entry if it is fresh. A stale response is held in case no deployment responds. An
+        entry that can never be used is dropped."""
         cache, rules, key = self._cache, self._rules, self._key
         opened = cache.opened.find(key, entry) or self._opened(entry)
         if opened is not None:
@@ -236,7 +238,7 @@ class CachedRequest:
         return None
 
     def _opened(self, entry: bytes) -> OpenedResponse | None:
-        """Open an entry, and remember its content; `None` if the gateway did not write it."""
+        """Open an entry, and remember its response. Return `None` if no gateway with this secret wrote the entry."""
         found = open_sealed(self._secret, self._key, entry, self._rules.max_bytes)
         answer = None if found is None else unpack(found[1])
         if found is None or answer is None:
@@ -246,9 +248,9 @@ class CachedRequest:
         return opened
 
     def _instead(self, error: UpstreamError | GatewayError) -> FoundResponse:
-        """Return the stale response instead of an error that is no fault of the request's. Raises the error; if it is
-        the deployments', the followers call a deployment by themselves: one after the other, each would repeat the wait
-        of the one before."""
+        """Return the stale response instead of an error that the request did not cause, otherwise raise the error. If
+        the deployments caused it, the followers get the stale response too, or all call a deployment by themselves. If
+        they led one after the other, each would repeat the wait of the previous one."""
         status = VERDICTS[error.failure.kind].status if isinstance(error, UpstreamError) else error.facts.status
         others = status >= 500 or status == 429
         if self._flight is not None and others:
@@ -265,7 +267,8 @@ class CachedRequest:
         return None
 
     def _shown(self, found: FoundResponse) -> CallPlan:
-        """Record that a response came from the cache, and return the calls that its request was prepared as."""
+        """Record that a response came from the cache, and return a call plan without calls for the deployment that gave
+        it."""
         told, answer = self._exchange.record, found.answer
         self._count(found.use)
         told.called, told.emulated, told.dropped = answer.deployment, answer.emulated, answer.dropped
@@ -278,7 +281,8 @@ class CachedRequest:
         self._cache.metrics.cache_used(use.result, told.model)
 
     def _packed(self, completion: Completion) -> bytes | None:
-        """Return a good response as bytes; `None` if it is not cached."""
+        """Return a response as bytes; `None` if it is not cached, because a choice is missing or ended abnormally, or
+        because the response is too large."""
         choices, most = completion.choices, self._rules.max_bytes
         good = len(choices) == self._exchange.request.choices
         if not good or any(choice.finish_reason not in GOOD_ENDS for choice in choices):
@@ -289,7 +293,8 @@ class CachedRequest:
         self._keep(prepared, None if events is None else b"", events or ())
 
     def _keep(self, prepared: CallPlan, whole: bytes | None, events: Sequence[bytes]) -> None:
-        """Cache a response, and give it to the followers. Without a response they call a deployment by themselves."""
+        """Cache a response, and give it to the followers. Without a response, each follower calls a deployment by
+        itself."""
         data = self._joined(prepared, whole, events)
         if data is not None:
             cache = self._cache
@@ -299,7 +304,7 @@ class CachedRequest:
         self._land(prepared, data)
 
     def _joined(self, prepared: CallPlan, whole: bytes | None, events: Sequence[bytes]) -> bytes | None:
-        """Return a response with its head; `None` if it is not cached."""
+        """Return the bytes of a response with its head; `None` if it is not cached."""
         if whole is None:
             return None
         told = self._exchange.record
@@ -319,7 +324,7 @@ class CachedRequest:
 
 
 def least_size(completion: Completion) -> int:
-    """Return the bytes that a response takes at least: a large one is not packed to find that it is too large."""
+    """Return the least bytes that a response takes, so that a response that is too large is not packed in vain."""
     size = len(completion.native or b"")
     for choice in completion.choices:
         size += len(choice.text) + len(choice.reasoning or "")

@@ -1,7 +1,7 @@
-"""Streams on their way into the response cache and out of it.
+"""Records streams for the response cache, and replays cached streams.
 
-A stream is recorded packed, as it is relayed: never more than the cap of its entry. It is replayed in slices, so that
-a long one does not hold other requests up.
+A stream is packed while it is relayed, up to the most bytes of an entry. A cached stream is replayed in slices, so that
+a long one does not delay other requests.
 """
 
 import asyncio
@@ -27,15 +27,16 @@ GOOD_ENDS: Final = frozenset({"stop", "length", "tool_calls"})
 """Finish reasons of responses that are cached."""
 
 SLICE: Final = 128
-"""Events that are replayed in one iteration of the event loop."""
+"""The most events that are replayed in one iteration of the event loop."""
 
 _COMMA: Final = 1
 
 
 @dataclass(slots=True, eq=False)
 class RecordedStream(WrappedStream, PartsStream):
-    """A stream whose events are recorded. `ended` gets them once the client has the complete response: `None` if they
-    are not to be cached, because they are more than `most` bytes, or no good response of `choices` choices."""
+    """A stream whose events are recorded. `ended` gets the packed events once the client has the complete response. It
+    gets `None` if they are not to be cached, because they take more than `most` bytes, or because not all of the
+    `choices` choices ended with one of GOOD_ENDS."""
 
     most: int
     choices: int
@@ -49,7 +50,8 @@ class RecordedStream(WrappedStream, PartsStream):
         return self._recorded_parts(first_parts(self._stream))
 
     def each(self, hand: HandOn, hand_run: HandRunOn, shorten: Shorten | None = None) -> Awaitable[None]:
-        """Hand on the parts as `PartsStream.each` does. Each is recorded here, so nothing takes chunks before."""
+        """Hand on the parts as `PartsStream.each` does. Each part is recorded here, so `shorten` is ignored: its
+        function would take chunks unrecorded."""
 
         def came(parts: Parts) -> bool:
             return hand(self._recorded_parts(parts))
@@ -113,7 +115,7 @@ class ReplayedStream(PartsStream):
         return self._reader.read(self._events[begin : self._next])
 
     async def wait(self) -> None:
-        """Let other requests go on."""
+        """Let other requests run before the next slice."""
         await asyncio.sleep(0)
 
     def take(self) -> Iterator[StreamEvent]:
@@ -129,7 +131,7 @@ class ReplayedStream(PartsStream):
         return iter(())
 
     async def finish(self) -> None:
-        """Do nothing: the events are all there."""
+        """Do nothing, because all events are already here."""
 
     def close(self) -> None:
-        """Do nothing: no vendor sends them."""
+        """Do nothing: there is no connection to a vendor."""

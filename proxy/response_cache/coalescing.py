@@ -1,4 +1,5 @@
-"""Request coalescing: of equal requests in flight the first calls a deployment, and the others get its response.
+"""Request coalescing: the first of several equal requests in flight calls a deployment, and the others get its
+response.
 
 A follower waits within its own deadline. If the leader fails or its client leaves, one of the followers leads.
 """
@@ -14,13 +15,13 @@ MOST_FOLLOWERS: Final = 1024
 """The most followers of one leader; further equal requests call a deployment by themselves."""
 
 AT_ONCE: Final = 16
-"""Followers that go on in one iteration of the event loop: each renders its response, and other requests come
-between."""
+"""The most followers that resume in one iteration of the event loop. Each renders its response, and other requests run
+between the iterations."""
 
 
 @dataclass(slots=True, eq=False)
 class CoalescedRequest(Generic[A]):
-    """A leading request that others follow. `alone` is set if its response is for its own client only."""
+    """A leading request that others follow. `alone` is set if its response is only for its own client."""
 
     _flights: "CoalescedRequests[A]"
     _key: str
@@ -31,17 +32,17 @@ class CoalescedRequest(Generic[A]):
 
     @property
     def followed(self) -> bool:
-        """Whether a request waits for it."""
+        """Whether another request waits for this one."""
         return bool(self._waiting)
 
     @property
     def full(self) -> bool:
-        """Whether its number of followers is at the limit."""
+        """Whether this request has MOST_FOLLOWERS followers."""
         return len(self._waiting) >= MOST_FOLLOWERS
 
     async def follow(self, most: float | None) -> A | None:
-        """Wait for the response for at most `most` seconds. Return `None` if it does not come in time, or is for its
-        own client only."""
+        """Wait for the response for at most `most` seconds. Return `None` if the response does not arrive in time, or
+        is only for the leader's client."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiter)
         try:
@@ -53,16 +54,17 @@ class CoalescedRequest(Generic[A]):
 
     @property
     def over(self) -> bool:
-        """Whether the leader is done."""
+        """Whether the leading request has ended."""
         return self._over
 
     def land(self, answer: A | None) -> None:
-        """End with a response; without one it is for its own client alone."""
+        """End with a response for the followers; `None` if there is no response for them."""
         self._answer, self.alone = answer, answer is None
         self.close()
 
     def close(self) -> None:
-        """End, if it has not ended: without `land` the leader has failed, and the first follower to go on leads."""
+        """End, if this request has not ended. Without a call of `land` the leader has failed, and the first follower
+        that resumes becomes the leader."""
         if not self._over:
             self._over = True
             self._flights.end(self._key, self)
@@ -95,11 +97,11 @@ class CoalescedRequests(Generic[A]):
         return self._under_way.get(key)
 
     def lead(self, key: str) -> CoalescedRequest[A]:
-        """Return a new one, which others follow until it ends."""
+        """Return a new leading request, which others follow until it ends."""
         self._under_way[key] = flight = CoalescedRequest(self, key)
         return flight
 
     def end(self, key: str, flight: CoalescedRequest[A]) -> None:
-        """Forget one that has ended."""
+        """Forget a leading request that has ended."""
         if self._under_way.get(key) is flight:
             del self._under_way[key]

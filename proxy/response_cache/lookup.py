@@ -1,4 +1,4 @@
-"""Looks a request up in the response cache, as its headers direct, and calls a deployment if it is not there.
+"""Looks a request up in the response cache, as its headers direct, and calls a deployment if no response is cached.
 
 See `proxy.dispatch.text_answers.TextAnswers`. `cache-control` is RFC 9111, 5.2.1: with `no-store` a response is not
 cached, with `no-cache` a cached one is not used. Its other directives are for caches between client and gateway.
@@ -30,7 +30,8 @@ HEADER: Final = "x-dragoman-cache"
 
 
 class CacheDirectives(Enum):
-    """The directive of a client: no directive; a response from the cache; a new response, to be cached; or neither."""
+    """The directive of a client: no directive; a response from the cache; a new response that is cached; or a new
+    response that is not cached."""
 
     NONE = ""
     USE = "use"
@@ -44,8 +45,7 @@ _WISHES: Final = {wish.value: wish for wish in CacheDirectives if wish is not Ca
 def wish_of(headers: Mapping[str, str]) -> CacheDirectives:
     """Return the directive in a client's headers. Raises GatewayError for an unknown one.
 
-    A plain `no-cache` requests no cache by itself: it renews the response of a request that the cache is used for
-    anyhow.
+    `no-cache` alone is no such directive. It only renews the response if the cache is used for the request anyway.
     """
     control = headers.get("cache-control")
     directives = () if control is None else tuple(each.strip().lower() for each in control[:256].split(","))
@@ -58,13 +58,13 @@ def wish_of(headers: Mapping[str, str]) -> CacheDirectives:
 
 
 def renews(headers: Mapping[str, str]) -> bool:
-    """Return whether a request that the cache is used for wants a new response all the same."""
+    """Return whether the client wants a new response although the cache is used for its request."""
     control = headers.get("cache-control")
     return control is not None and any(each.strip().lower() == "no-cache" for each in control[:256].split(","))
 
 
 class CacheHook(RequestHook):
-    """The part of the response cache in one request of a name with a cache, with the headers of its client."""
+    """The hook of the response cache in one request for a name with a cache. It has the client's headers."""
 
     __slots__ = ("_cache", "_headers", "_record")
 
@@ -83,8 +83,9 @@ class ResponseCache(ResponseStore):
     """The response cache of this process."""
 
     def before(self, answers: TextAnswers, surface: str, headers: Mapping[str, str]) -> TextAnswers:
-        """Return the object that responds to a request of a name with a cache, by `answers` if nothing is cached. If
-        that is a guard, cached responses pass it too. Raises GatewayError for an unknown directive in a header."""
+        """Return the object that responds to a request for a name with a cache. It uses `answers` if nothing is cached.
+        If `answers` is a guard, it checks cached responses too. Raises GatewayError for an unknown directive in a
+        header."""
         wish = wish_of(headers)
         if wish is CacheDirectives.NO_STORE:
             return answers
@@ -96,7 +97,7 @@ class ResponseCache(ResponseStore):
 
 @frozen(eq=False)
 class CachedResponses:
-    """See TextAnswers. For the exchange of a client with a name that has a cache."""
+    """The TextAnswers of a request for a name with a cache."""
 
     lookup: CacheLookup
     wish: CacheDirectives
@@ -125,7 +126,7 @@ class CachedResponses:
 
 
 def is_determined(request: UnifiedRequest) -> bool:
-    """Return whether a client requests the same response every time, by a temperature of 0 of its own."""
+    """Return whether the client wants the same response every time: its request has a temperature of 0."""
     return request.params.get("temperature") == 0 and "temperature" not in request.injected
 
 

@@ -1,11 +1,11 @@
 """Encodes and decodes cached responses: a non-streaming one, or the events of a stream in their order. Pure.
 
-JSON with the fields of each record that differ from its defaults, by their names. An event that is only a text of the
-first choice is that text; others are a list of their kind and fields.
+A response is packed as JSON. Each record is an object with the fields that differ from their defaults. An event that is
+only a text of the first choice is packed as that text. Any other event is a list of its kind and fields.
 
-Each entry is sealed, with the time at which it was made: the seal is a keyed hash over its key, time and data. An entry
-that was changed, moved to another key, cut, or written without the secret does not open, so that only the form of a
-gateway of the same FORM is decoded.
+Each entry has the time at which it was made, and a seal: a keyed hash over the key, the time and the data. An entry
+that was changed, moved to another key, cut off, or written without the secret does not open. So only entries of
+gateways with the same FORM are decoded.
 """
 
 import json
@@ -43,7 +43,7 @@ _TIME: Final = struct.Struct(">d")
 _DATA: Final = _SEAL + _TIME.size
 
 AHEAD: Final = 5.0
-"""Seconds by which the clock that made an entry may be ahead of the one that reads it."""
+"""The most seconds by which the clock that made an entry may be ahead of the clock that reads it."""
 
 
 def seal(secret: bytes, key: str, made: float, data: bytes) -> bytes:
@@ -53,7 +53,8 @@ def seal(secret: bytes, key: str, made: float, data: bytes) -> bytes:
 
 
 def open_sealed(secret: bytes, key: str, entry: bytes, most: int) -> tuple[float, bytes] | None:
-    """Return when an entry was made, and its data; `None` if it is not sealed, or if its data exceed `most` bytes."""
+    """Return when an entry was made, and its data; `None` if its seal is invalid, or if its data exceed `most`
+    bytes."""
     if not _DATA <= len(entry) <= _DATA + most:
         return None
     seal_of_entry, rest = entry[:_SEAL], entry[_SEAL:]
@@ -76,10 +77,11 @@ T = TypeVar("T")
 Members = Mapping[str, Any]
 
 _CHUNK, _USAGE, _FINGERPRINT = 0, 1, 2
-"""Kinds of packed events that are no text alone."""
+"""The kinds of packed events that are not only a text of the first choice."""
 
 _ODD: Final = b"\n"
-"""Marks JSON that the standard library reads: lone surrogates, and integers beyond 64 bits. No other has it."""
+"""Marks JSON that the standard library has to read: it has lone surrogates, or integers beyond 64 bits. No other JSON
+has the mark."""
 
 _PLAIN: Final = frozenset({"text", "system_fingerprint"})
 _EVEN: Final = re.compile(r"[ !#-\[\]-~]*")
@@ -88,8 +90,8 @@ _EVEN: Final = re.compile(r"[ !#-\[\]-~]*")
 
 @frozen
 class CachedResponse:
-    """A response with the facts in its headers: the deployment that gave it, and which fields were emulated, dropped or
-    changed. Of the completion and the events there is one: `events` are packed, and read when they are shown."""
+    """A response with the facts for its headers: the deployment that gave it, and which fields were emulated, dropped
+    or changed. It has either `completion` or `events`. The events stay packed until they are sent."""
 
     deployment: str
     emulated: tuple[str, ...] = ()
@@ -110,8 +112,8 @@ def pack_completion(completion: Completion) -> bytes:
 
 
 class EventPacker:
-    """Packs the events of one stream. Texts of the first choice follow each other as plain JSON strings; if their
-    fingerprint changes, it comes before them."""
+    """Packs the events of one stream. Consecutive texts of the first choice are plain JSON strings. If their
+    fingerprint changes, the new one is packed before them."""
 
     __slots__ = ("_fingerprint",)
 
@@ -164,8 +166,8 @@ def unpack(data: bytes) -> CachedResponse | None:
 
 
 class EventReader:
-    """Reads the events of a cached stream, texts that follow each other as runs. A first text is a chunk of its own:
-    that begins a choice, which a run goes on with."""
+    """Reads the events of a cached stream. Consecutive texts are read as a run. The first text is a separate chunk,
+    because it begins the choice, and a run can only continue a choice."""
 
     __slots__ = ("_begun", "_fingerprint")
 
@@ -174,7 +176,7 @@ class EventReader:
         self._fingerprint: str | None = None
 
     def read(self, packed: Iterable[object]) -> Iterator[StreamPart]:
-        """Yield the next ones."""
+        """Yield the parts of the next packed events."""
         texts: list[str] = []
         for each in packed:
             if isinstance(each, str):
@@ -220,7 +222,7 @@ _ESCAPING: Final = json.JSONEncoder(separators=(",", ":"), default=_plain, check
 
 
 def _json(value: object) -> bytes:
-    """Return JSON, with a line break at its end if it holds a value that orjson has no form for."""
+    """Return JSON. It ends with a line break if it has a value that orjson cannot write."""
     try:
         return orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_DATACLASS)
     except orjson.JSONEncodeError:
@@ -298,4 +300,5 @@ def _form() -> str:
 
 
 FORM: Final = f"1:{_form()}"
-"""The form of cached responses: an entry in another form is not read. It changes with any of the frozen dataclasses."""
+"""The form of cached responses. An entry in another form is not read. The form changes with every change of the frozen
+dataclasses."""

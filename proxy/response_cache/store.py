@@ -1,7 +1,7 @@
 """The cached responses and the requests in flight, which all requests share.
 
-Responses that were read last stay decoded: neither their seal nor their JSON is read again. A decoded response is found
-by the identity of its entry, so that it goes unseen once the entry changes or is evicted.
+The most recently read responses stay decoded, so their seal and their JSON are not read again. A decoded response is
+found by the identity of its entry. So it is not found once the entry has changed or was evicted.
 """
 
 import secrets
@@ -23,13 +23,13 @@ from proxy.telemetry.metrics import Metrics
 
 MOST_BYTES: Final = 2 * 1024 * 1024
 LARGEST: Final = 64 * 1024
-"""Bytes of all entries that stay decoded, and of one of them. As Python's values a response takes up to ten times as
-much, if it is a stream of single letters or has log probabilities."""
+"""The most bytes of all entries that stay decoded, and of one of them. A decoded response takes up to ten times the
+bytes of its entry, if it is a stream of single letters or has log probabilities."""
 
 
 @frozen(eq=False)
 class OpenedResponse:
-    """The entry that was opened, when it was made in unix seconds, and its response."""
+    """An opened entry, the unix time in seconds at which it was made, and its response."""
 
     entry: bytes
     made: float
@@ -37,7 +37,7 @@ class OpenedResponse:
 
 
 class OpenedResponses:
-    """The responses opened last, by key; the least recently used are dropped first."""
+    """The most recently opened responses, by key. The least recently used ones are dropped first."""
 
     __slots__ = ("_by_key", "size")
 
@@ -71,13 +71,13 @@ class OpenedResponses:
 
 ANSWER_BYTES: Final = 64 * 1024 * 1024
 ANSWER_SECONDS: Final = 2 * 86400.0
-"""Bytes that all responses may take in one process, and seconds for which each is cached after it was made or last used
-at most: as long as `ttl` and `stale` can be together."""
+"""The most bytes of all responses in one process, and the most seconds for which a response is cached after it was made
+or last used: the largest sum of `ttl` and `stale`."""
 
 
 @frozen(eq=False)
 class FoundResponse:
-    """A cached response, the deployment that gave it, and its use with its age in seconds."""
+    """A cached response, the deployment that gave it, and the use of the cache, with the response's age in seconds."""
 
     answer: CachedResponse
     target: Target
@@ -86,7 +86,8 @@ class FoundResponse:
 
 class ResponseStore:
     """The cached responses of this process, and of others if they are shared. `now` is the event loop's clock, `wall`
-    returns unix seconds. `here` and `there` have the same bytes of this process; `there` also has others'."""
+    returns unix seconds. `here` and `there` use the same stored entries of this process. `there` also finds entries of
+    other processes."""
 
     def __init__(
         self, now: Callable[[], float], metrics: Metrics, threads: RequestThreads, wall: Callable[[], float] = time.time

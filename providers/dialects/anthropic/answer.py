@@ -1,4 +1,4 @@
-"""Decoder of non-streaming responses of Anthropic's Messages API, with the functions that the stream decoder shares.
+"""Decodes non-streaming responses of Anthropic's Messages API. The stream decoder uses some of the functions too.
 
 Sources: `anthropic` 2.12.0 types `Message`, `Usage`, `StopReason`; "Handling stop reasons" page, November 2026.
 """
@@ -141,8 +141,8 @@ def _parsed_object(body: bytes) -> JsonObject:
 def finish_reason(reason: str) -> tuple[str, str | None]:
     """Return the common finish reason, and the vendor's own reason if it is more precise.
 
-    Unknown reasons are returned unchanged. So is `pause_turn`: the text continues when the client sends the
-    conversation again. Raises UpstreamError for reasons that mean failure.
+    An unknown reason is returned unchanged. `pause_turn` is returned unchanged too: the vendor continues the text when
+    the client sends the conversation again. Raises UpstreamError for reasons that mean failure.
     """
     return read_finish_reason(reason, _PLAIN, _PRECISE)
 
@@ -163,9 +163,9 @@ def refusal_text(holder: JsonObject) -> str | None:
 def final_text(sent: UpstreamRequest, text: str, finish: str, matched: str | None) -> str:
     """Return the text of a response as the client receives it.
 
-    If the request has `unwrap_choice` and the response has ended normally, the choice is read out of its JSON object.
-    If the gateway emulates the inclusion of stop strings, `matched` is appended. A choice that was cut off or refused
-    is returned unchanged. Raises UpstreamError if the choice cannot be unwrapped.
+    If the request has `unwrap_choice` and the response has ended normally, the choice is read out of the JSON object
+    that contains it. If the gateway emulates the inclusion of stop strings, the stop string `matched` is appended. A
+    choice that was cut off or refused is returned unchanged. Raises UpstreamError if the choice cannot be unwrapped.
     """
     if sent.unwrap_choice and finish == "stop":
         return unwrap_answer(text)

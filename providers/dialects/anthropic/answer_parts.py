@@ -1,4 +1,4 @@
-"""The parts of Anthropic's responses besides text and tool input, in the common shape.
+"""Translates the parts of Anthropic's responses other than text and tool input into the common shape.
 
 Reasoning becomes `reasoning_details` in OpenRouter's form, with signatures and redacted blocks, in the order of the
 blocks. A citation with a web address becomes a `url_citation` that spans the text of its block. Any other citation is
@@ -7,7 +7,7 @@ and in order: calls and results of server tools, files of containers, and unknow
 of its usage keep their names.
 
 Sources: `anthropic` 2.12.0 types `ContentBlock`, `TextCitation`, `Message`, `Usage`; "Citations", "Web search" and
-"Preserved thinking" pages, November 2026; vercel/ai ed857f5 recorded answers.
+"Preserved thinking" pages, November 2026; recorded responses in vercel/ai ed857f5.
 """
 
 from collections.abc import Mapping
@@ -45,13 +45,14 @@ def reasoning_delta(index: int, text: str, form: str = CLAUDE_FORMAT) -> Extras:
 
 
 def signature_delta(index: int, signature: str) -> Extras:
-    """Return the delta with a block's signature, whose text is empty. A block may have nothing but a signature."""
+    """Return the delta with a block's signature, whose text is empty. A block may consist of a signature alone."""
     detail: JsonObject = {"type": "reasoning.text", "text": "", "signature": signature, "format": CLAUDE_FORMAT}
     return Extras(reasoning_details=({**detail, "index": index},))
 
 
 def citation_extras(citations: list[JsonValue], start: int, end: int) -> Extras | None:
-    """Return the citations of a text block. The block is the response's text from `start` to `end`, in code points."""
+    """Return the extras for the citations of a text block. The block is the response's text from `start` to `end`, in
+    code points."""
     annotations: list[JsonObject] = []
     others: list[JsonValue] = []
     for citation in citations:
@@ -73,7 +74,7 @@ def _source(citation: JsonObject, url: str) -> JsonObject:
     if isinstance(content := citation.get("cited_text"), str):
         source["content"] = content
     if isinstance(index := citation.get("encrypted_index"), str):
-        # The client must send it back with the citation.
+        # The client must send this value back with the citation.
         source["encrypted_index"] = index
     return source
 
@@ -84,7 +85,8 @@ def other_block_extras(block: JsonObject) -> Extras:
 
 
 def other_call_fields(block: JsonObject) -> Mapping[str, JsonValue] | None:
-    """Return the other fields of a tool call: its toolset, and its caller unless the model itself made the call."""
+    """Return the fields of a tool call that have no common form: its toolset, and its caller unless the model itself
+    made the call."""
     rest = {name: value for name, value in block.items() if name not in _KNOWN_CALL_FIELDS and value is not None}
     if rest.get("caller") == _CALLED_BY_MODEL:
         del rest["caller"]

@@ -48,9 +48,10 @@ _SERVER_TOOL_BLOCK = re.compile(r"server_tool_use|[a-z_]{1,64}_tool_(?:result|us
 
 
 def block_of(turn: Turn, part: Part, names: ToolNames) -> JsonObject | None:
-    """Return the content block of a part. Raises Refusal if the part has no such block.
+    """Return the content block of a part.
 
-    `None` for blank text, which the vendor refuses, and for reasoning without Claude's signature.
+    Return `None` for blank text, which the vendor refuses, and for reasoning without Claude's signature. Raises Refusal
+    if the vendor has no block for the part.
     """
     match part:
         case Text(text, cache):
@@ -168,7 +169,7 @@ def _image_source(turn: Turn, media: InlineData | Address | UploadedFile) -> Jso
 
 
 def _stored(media: InlineData | Address | UploadedFile) -> JsonObject | None:
-    """Return the source of media that the vendor fetches or stores; `None` for other media."""
+    """Return the source of media that the vendor fetches from an address or has stored; `None` for other media."""
     match media:
         case UploadedFile(identity):
             return {"type": "file", "file_id": identity}
@@ -194,7 +195,7 @@ def _document_source(turn: Turn, media: InlineData | Address | UploadedFile) -> 
         case InlineData(kind, data) if kind == _PDF:
             return {"type": "base64", "media_type": kind, "data": data}
         case InlineData(kind, data) if _TEXT_TYPES.fullmatch(kind):
-            # The vendor accepts no other text type.
+            # The vendor accepts no other media type for text.
             return {"type": "text", "media_type": "text/plain", "data": _decoded(turn, data)}
     source = _stored(media)
     if source is None:

@@ -1,8 +1,8 @@
-"""Limits on the cache markers of a request to Anthropic's Messages API.
+"""Applies the limits on the cache markers of a request to Anthropic's Messages API.
 
-A cache marker does not change the response, so surplus markers are left out. The vendor accepts four markers, including
-the marker at the top of the body. It refuses a one-hour marker after a shorter one, in the order of tools, system text
-and messages.
+A cache marker does not change the response, so surplus markers are left out. The vendor accepts at most four markers,
+including the marker at the top of the body. It refuses a one-hour marker after a shorter marker, in the order of tools,
+system text and messages.
 
 Sources: `anthropic` 2.12.0 type `CacheControlEphemeralParam`; "Prompt caching" page; pydantic-ai 2.68.0
 `models/anthropic`, November 2026.
@@ -30,8 +30,8 @@ def limit_markers(body: JsonObject) -> bool:
 
 
 def limit_markers_with(body: JsonObject, turns: Sequence[JsonValue]) -> bool:
-    """Remove surplus markers from a body as `limit_markers` does. `turns` are all turns of the body that may have
-    markers."""
+    """Remove and shorten the markers of a body by the rules of `limit_markers`. `turns` are all turns of the body that
+    may have markers."""
     of_prefix = [found for name in ("tools", "system") for found in _marked_blocks(body.get(name))]
     of_messages = [found for turn in turns if isinstance(turn, dict) for found in _marked_blocks(turn.get("content"))]
     at_top = isinstance(body.get(MARKER), dict)
@@ -54,7 +54,7 @@ def _marked_blocks(content: JsonValue) -> Iterator[tuple[list[JsonValue], int]]:
 
 
 def _shorten_late_hours(body: JsonObject, marked: list[tuple[list[JsonValue], int]]) -> bool:
-    """Shorten the one-hour markers that stand after a shorter one. Return whether there are any."""
+    """Shorten the one-hour markers that follow a shorter marker. Return whether there are any."""
     short = changed = False
     for blocks, index in marked:
         block = blocks[index]

@@ -45,8 +45,8 @@ from providers.target import Target
 from providers.unified_request import Operation, UnifiedRequest
 
 VERSION = "vertex-2023-10-16"
-"""The version sent if the configuration has none. It is the platform's name for Anthropic's first version; later
-versions have Anthropic's own dates."""
+"""The version that is sent if the configuration gives no version. It is the platform's name for Anthropic's first
+version. Later versions have Anthropic's own names, which are dates."""
 
 _FIRST_VERSION = "2023-06-01"
 _ABSENT_TOOLS = re.compile(r"web_fetch_|code_execution_|mcp_toolset|advisor_")
@@ -112,8 +112,8 @@ def native_headers(betas: Sequence[str]) -> dict[str, str]:
 
 
 def native_version(target: Target) -> str:
-    """Return the version to write into a client's own body: the configured version, else the first, which every model
-    accepts. The client's version applies to Anthropic's own API alone."""
+    """Return the version to write into a client's own body: the configured version, else the first version, which every
+    model accepts. The client's version applies to Anthropic's own API alone."""
     return _platform_version(_version(target, ""))
 
 
@@ -129,8 +129,8 @@ def _platform_version(version: str) -> str:
 
 
 def _google_error(data: bytes) -> JsonObject | None:
-    """Return the error in Google's envelope, or `None` for other data. Anthropic's errors have a `type`, Google's have
-    a `status`."""
+    """Return the error in Google's envelope, or `None` for other data. Anthropic's errors have the key `type`; Google's
+    errors have the key `status`."""
     if b'"error"' not in data:
         return None
     try:

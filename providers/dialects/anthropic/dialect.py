@@ -44,16 +44,17 @@ from providers.target import Target
 from providers.unified_request import ChatPrompt, Operation, UnifiedRequest
 
 PATH = "/v1/messages"
-"""Anthropic's own base URLs end before the version; the base URLs of compatible vendors often end after it."""
+"""The path of a call. Anthropic's own base URLs end before the version; the base URLs of compatible vendors often end
+after the version."""
 
 VERSION = "2023-06-01"
-"""The version sent if the configuration has none. Every model accepts it."""
+"""The version that is sent if the configuration gives no version. Every model accepts this version."""
 
 NO_SAMPLING = "2026-10-21"
-"""The first version of the API that refuses `temperature`, `top_p` and `top_k`, whatever their value."""
+"""The first version of the API that refuses `temperature`, `top_p` and `top_k`, whatever value they have."""
 
 _RESERVED = frozenset({"system", "stop_sequences", "anthropic_version", "anthropic_beta"})
-"""Fields of the body that are written from other fields, or from headers, which are checked."""
+"""Fields of the body that the gateway writes from other fields of the request, or from headers that it has checked."""
 
 _ADVISORY_FIELDS = frozenset({"cache_control"})
 
@@ -99,15 +100,15 @@ class AnthropicDialect:
 
 
 def native_headers(target: Target, betas: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers of a call that carries the client's own body. The version is the configured one, else the
-    client's, because the client wrote its body for that version."""
+    """Return the headers of a call that carries the client's own body. The version is the configured version, else the
+    client's version, because the client wrote its body for that version."""
     version = target.api_version or target.profile.api_version or given_version(given) or VERSION
     return {VERSION_HEADER: version, **({BETA_HEADER: ",".join(betas)} if betas else {})}
 
 
 def with_betas(own: Mapping[str, str], given: Mapping[str, str] | None) -> dict[str, str]:
-    """Return the headers in `own`, overwritten by the headers in `given`. Two lists of betas are joined, and the beta
-    of `fallbacks` is removed."""
+    """Return the headers of both mappings. A header in `given` overwrites the same header in `own`, but two lists of
+    betas are joined, and the beta of `fallbacks` is removed."""
     headers = dict(own)
     for name, value in (given or {}).items():
         lower = name.lower()

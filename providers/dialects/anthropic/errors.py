@@ -1,4 +1,4 @@
-"""Anthropic's errors, as HTTP responses and inside a stream.
+"""Classifies Anthropic's errors, in HTTP responses and inside a stream.
 
 Sources: "Errors" and "Rate limits" pages and `anthropic` 2.12.0 `types/shared`, November 2026; the patterns match
 messages quoted in public issue threads.
@@ -40,11 +40,11 @@ _BY_STATUS: Mapping[int, FailureKind] = {
 }
 _SPEND_LIMITS = frozenset({"enforced_spend_limit_reached"})
 
-# Several errors share the type `invalid_request_error` and differ in their text alone. Texts about sizes are read by
-# `providers.context_overflow`.
+# Several errors share the type `invalid_request_error` and differ in their text alone. `providers.context_overflow`
+# reads the texts about sizes.
 _RULES: tuple[TextRule, ...] = (
-    # The pattern matches the whole message: a match counts against the account, and other messages may quote the
-    # request.
+    # The pattern must match the whole message: a match counts as a failure of the account, and other messages may quote
+    # the request.
     (
         FailureKind.INVALID_REQUEST,
         re.compile(
@@ -108,6 +108,7 @@ def _kind(error: JsonObject, message: str, status: int | None) -> FailureKind:
 
 
 def _param(kind: FailureKind, message: str) -> str | None:
-    """Return the unified field that caused an invalid request; the error message begins with its name."""
+    """Return the unified field that caused an invalid request. The error message begins with the vendor's name of the
+    field."""
     found = _FIELD.match(message) if kind is FailureKind.INVALID_REQUEST else None
     return _UNIFIED_NAMES.get(found[1], found[1]) if found else None

@@ -81,7 +81,7 @@ def _top_k(draft: RequestBody, value: object) -> None:
 
 
 def _no_temperature(draft: RequestBody, value: object) -> None:
-    # 1 is the vendor's default.
+    # A value of 1 is the vendor's default.
     if value != 1:
         raise draft.unsupported("temperature", _NO_SAMPLING)
 
@@ -174,7 +174,7 @@ _WRITERS: Mapping[str, FieldWriter] = {
     "top_p": _top_p,
     "top_k": _top_k,
     "stop": _stop,
-    # The vendor reports the string that it stopped at, so appending it is exact.
+    # The vendor reports the stop string that matched, so the gateway can append exactly that string.
     STOP_STRING: emulate_stop_string,
     "user": _user,
     "metadata": _metadata,

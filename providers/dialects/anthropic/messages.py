@@ -1,4 +1,4 @@
-"""Conversations in Anthropic's form: system text, and turns that alternate between the user and the model.
+"""Translates conversations into Anthropic's form: system text, and turns that alternate between the user and the model.
 
 Sources: `anthropic` 2.12.0 types `MessageParam` and `ContentBlockParam`; "Messages" and "Preserved thinking" pages,
 November 2026.
@@ -92,7 +92,7 @@ class Conversation:
         return as_text_or_blocks(blocks)
 
     def _add_message(self, turn: Turn, message: JsonValue) -> None:
-        """Translate a message of any other form."""
+        """Translate a message that is more than a role and a text."""
         # If the request offers no server tools, the vendor refuses their results.
         server_blocks = repeated_blocks(message) if turn.role == "assistant" and self._names.own else []
         self.dropped += [name for name in turn.unsent if not (server_blocks and name == BLOCKS)]
@@ -105,14 +105,16 @@ class Conversation:
 
     @property
     def system(self) -> Content:
-        """The instructions as one text, or as blocks if one of them has `cache_control`. Empty if there are none."""
+        """The instructions as one text, or as blocks if an instruction has `cache_control`; empty if there are no
+        instructions."""
         if any("cache_control" in block for blocks in self._instructions for block in blocks):
             return [block for blocks in self._instructions for block in blocks]
         texts = [[str(block["text"]) for block in blocks] for blocks in self._instructions]
         return BETWEEN.join([joined_texts("system", each) for each in texts])
 
     def without_thinking(self) -> bool:
-        """Remove all `thinking` blocks, and the turns that held nothing else. Return whether there were any."""
+        """Remove all `thinking` blocks, and the turns that held nothing else. Return whether there were any `thinking`
+        blocks."""
         if not self.thinks:
             return False
         found = False
@@ -141,7 +143,7 @@ class Conversation:
     def _content(self, turn: Turn, server_blocks: list[JsonObject]) -> Content:
         """Return the blocks of a turn.
 
-        `server_blocks`, which the client sent back, follow the turn's `thinking` blocks.
+        The `server_blocks` that the client sent back are placed after the turn's `thinking` blocks.
         """
         blocks: list[JsonObject] = []
         for part in turn.parts:
@@ -159,13 +161,13 @@ class Conversation:
         return as_text_or_blocks(blocks)
 
     def _note_contents(self, blocks: list[JsonObject]) -> None:
-        """Note which later steps have to look at the blocks. Nearly all conversations need none of them."""
+        """Record which later steps must look at the blocks. Nearly all conversations need no such step."""
         for block in blocks:
             self.marked = self.marked or MARKER in block
             self.thinks = self.thinks or is_thinking(block)
 
     def _append(self, role: str, content: Content) -> None:
-        """Append to the last turn if it has the same role, or begin a new turn."""
+        """Append blocks to the last turn if the roles match, otherwise to a new turn."""
         if not content:
             return
         last = self.turns[-1] if self.turns else None

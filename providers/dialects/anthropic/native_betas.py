@@ -1,11 +1,12 @@
-"""The version and the betas of a call that carries a client's own Messages body, on Anthropic's API and on the clouds.
+"""Selects the version and the betas of a call that carries a client's own Messages body, for Anthropic's API and for
+the clouds.
 
 The vendor refuses a call with an unknown beta. Clients send the betas of Anthropic's own API to every endpoint: Claude
-Code sends seven with every request. So a call to a cloud names only the betas that the cloud has.
+Code sends seven betas with every request. So a call to a cloud names only the betas that the cloud has.
 
 The beta of `fallbacks` is never sent: the configuration decides which other models a request may use.
 
-Sources: `anthropic` 2.12.0 type `AnthropicBetaParam` (2.14.0 has the same two of `fallbacks`); litellm 1.109.1
+Sources: `anthropic` 2.12.0 type `AnthropicBetaParam` (2.14.0 has the same two betas of `fallbacks`); litellm 1.109.1
 `anthropic_beta_headers_config.json`; "Anthropic Claude Messages API" page of Bedrock; "API versions" and "Beta headers"
 pages, November 2026.
 """
@@ -29,11 +30,11 @@ _ON_BOTH_CLOUDS = (
     "tool-search-tool-2025-10-19",
 )
 _RENAMED = {"advanced-tool-use-2025-11-20": "tool-search-tool-2025-10-19"}
-"""A beta that includes several features on Anthropic's API; the clouds offer one of the features, under another name.
+"""Maps a beta of Anthropic's API that includes several features to the name of the only feature that the clouds offer.
 """
 
 Betas = Mapping[str, str]
-"""The names of the betas that a platform has, by the names that clients use."""
+"""Maps the names that clients use for betas to the names of the betas that a platform has."""
 
 VERTEX_BETAS: Betas = {
     **{name: name for name in _ON_BOTH_CLOUDS},
@@ -57,19 +58,20 @@ _MAX_BETAS = 128
 
 
 def given_betas(headers: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the betas in a client's headers (lower-case names), each once."""
+    """Return the betas in a client's headers, each once. The names of the headers must be in lower case."""
     named = (beta.strip() for beta in headers.get(BETA_HEADER, "").split(",", _MAX_BETAS)[:_MAX_BETAS])
     return tuple(dict.fromkeys(beta for beta in named if _BETA.fullmatch(beta)))
 
 
 def given_version(headers: Mapping[str, str]) -> str | None:
-    """Return the version of the API that a client's body is written for."""
+    """Return the version of the API for which a client's body is written."""
     version = headers.get(VERSION_HEADER, "").strip()
     return version if _VERSION.fullmatch(version) else None
 
 
 def betas_on(platform: Betas, betas: Iterable[str]) -> tuple[tuple[str, ...], bool]:
-    """Return the betas that a platform has, under its own names, and whether any beta is missing there."""
+    """Return the given betas that a platform has, under the platform's names, and whether the platform lacks any given
+    beta."""
     named = tuple(betas)
     return tuple(dict.fromkeys(platform[beta] for beta in named if beta in platform)), not platform.keys() >= {*named}
 
@@ -80,5 +82,5 @@ def without_fallback_betas(betas: Iterable[str]) -> tuple[str, ...]:
 
 
 def names_fallback_beta(headers: Mapping[str, str] | None) -> bool:
-    """Return whether a client's headers, in any case, name a beta of `fallbacks`."""
+    """Return whether a client's headers name a beta of `fallbacks`. The case of the headers' names is ignored."""
     return any(name.lower() == BETA_HEADER and _FALLBACK_PREFIX in value for name, value in (headers or {}).items())

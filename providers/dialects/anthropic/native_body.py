@@ -1,12 +1,12 @@
-"""A client's own Messages body, corrected before it is sent to Claude.
+"""Corrects a client's own Messages body before it is sent to Claude.
 
 A route or a fallback can send Claude a conversation that began with another vendor, and clients send back all that they
 received. Such a conversation may hold reasoning that Claude did not sign, empty texts, or ids made by another vendor,
-all of which Claude refuses. They are removed or adapted as in translated requests. So are cache markers above the
-limit. The rest of the body is unchanged. The client's own objects are never changed in place.
+all of which Claude refuses. These parts are removed or adapted as in translated requests. Cache markers above the limit
+are removed too. The rest of the body is unchanged. The client's own objects are never changed in place.
 
 Sources: `anthropic` 2.12.0 types `MessageParam` and `ContentBlockParam`; "Messages", "Errors" and "Prompt caching"
-pages, November 2026; litellm 1.109.1 for the scope of cache markers, which the clouds refuse.
+pages, November 2026; litellm 1.109.1 for the scopes of cache markers, which the clouds refuse.
 """
 
 import re
@@ -27,20 +27,20 @@ THINKING = "thinking"
 _SEARCH_RESULT = "web_search_tool_result"
 
 _RESPONSE_FIELDS: Final = frozenset({"parsed_output", "caller"})
-"""Fields that Anthropic's client library has in the blocks of responses: `ParsedTextBlock`, `ToolUseBlock`."""
+"""Fields that Anthropic's client library adds to the blocks of responses (`ParsedTextBlock`, `ToolUseBlock`)."""
 
 _CALL_ID_BYTES: Final = bytes([byte for byte in range(128) if CALL_ID.fullmatch(chr(byte))])
-"""The bytes that the id of a tool call may have. Checking many ids against this set is ten times faster than matching
-the pattern."""
+"""The bytes that the id of a tool call may consist of. Checking many ids against this set is ten times faster than
+matching the pattern."""
 
 _SIGNATURE = re.compile(r"[A-Za-z0-9+/]+={0,2}")
-"""The form of Claude's signatures and of its redacted `thinking`: base64. No envelope of other reasoning has this
-form."""
+"""The form of Claude's signatures and of its redacted `thinking`: base64. The envelopes in which the gateway sends
+other vendors' reasoning never have this form."""
 
 
 @dataclass(slots=True)
 class MendedBody:
-    """A corrected body, whose top level may be written to, and the names of the fields that were left out or changed.
+    """A corrected body, whose top level may be modified, and the names of the fields that were left out or changed.
     `marked` are the turns that may have cache markers."""
 
     body: JsonObject
@@ -86,7 +86,7 @@ def instructions_as_users(mended: MendedBody) -> None:
 
 
 def unscope_markers(mended: MendedBody) -> None:
-    """Remove the scope from cache markers. The scope only says which requests share the cache."""
+    """Remove the scope from cache markers. The scope decides only which requests share a cache entry."""
     body = mended.body
     marked = [body, *objects_in(body.get("tools")), *objects_in(body.get("system"))]
     marked += [block for turn in mended.marked if _is_turn(turn) for block in objects_in(turn["content"])]
@@ -151,7 +151,7 @@ def _all_unscoped(content: JsonValue) -> JsonValue:
 def _mended_turns(messages: list[JsonValue], mended: MendedBody) -> list[JsonValue]:
     """Return the turns in the form that the vendor accepts, and note the turns that may have cache markers.
 
-    Nearly all turns need no correction. They are read once and stay the same objects.
+    Nearly all turns need no correction: such a turn is read once and returned as the same object.
     """
     calls: list[str] = []
     results: list[str] = []
@@ -291,7 +291,7 @@ def _mended_block(block: JsonValue, mended: MendedBody) -> tuple[JsonValue, ...]
     if kind in ("server_tool_use", _SEARCH_RESULT) and str(identity or block.get("tool_use_id")).startswith(
         FOREIGN_SEARCH
     ):
-        # Claude requires encrypted search results. The results of these searches are not encrypted.
+        # Claude requires encrypted search results, and the results of these searches are not encrypted.
         mended.dropped.append(_SEARCH_RESULT)
         return ()
     if kind == "text" and block.get("citations"):
@@ -316,7 +316,8 @@ def _without_response_fields(block: JsonObject) -> JsonObject:
 
 
 def _with_claude_citations(block: JsonObject, mended: MendedBody) -> JsonObject:
-    """Return a text block without the citations that another vendor made. They lack Claude's index."""
+    """Return a text block without the citations that another vendor made. Such citations lack the index that Claude's
+    citations have."""
     citations = block["citations"]
     if not isinstance(citations, list):
         return block
@@ -350,7 +351,7 @@ def _without_blanks(blocks: list[JsonValue], mended: MendedBody) -> list[JsonVal
 
 def _is_blank(block: JsonObject, mended: MendedBody) -> bool:
     """Return whether a block is an empty text or white space only. A cache marker that is removed with such a block is
-    noted."""
+    recorded as dropped."""
     text = block.get("text")
     if block.get("type") != "text" or not isinstance(text, str) or (text and not text.isspace()):
         return False

@@ -1,9 +1,9 @@
-"""A call that carries a client's own Messages body.
+"""Builds a call from a client's own Messages body.
 
-The gateway overwrites the fields that it decides on and sends the rest unchanged. It decides on the model, on
-streaming, on the token limit, which may not exceed the deployment's, on a form of `thinking` that the model accepts,
-and on removing sampling settings that this version of the API lacks. Fields that were changed or left out are reported
-under the vendor's names, since the client uses the same names.
+The gateway overwrites the fields that it decides on and sends the rest unchanged. It sets the model and streaming,
+limits `max_tokens` to the deployment's limit, changes `thinking` to a form that the model accepts, and removes sampling
+settings that this version of the API lacks. Fields that were changed or left out are reported under the vendor's names,
+since the client uses the vendor's names too.
 
 Sources: `anthropic` 2.12.0 type `MessageCreateParams`; "Messages", "API versions" and "Beta headers" pages, November
 2026.
@@ -46,8 +46,8 @@ from providers.unified_request import NativeApi, NativeRequest, Operation, Unifi
 class ClaudePlatform:
     """A service that accepts Messages bodies.
 
-    `betas` holds the platform's betas by the names that clients use. It is `None` for Anthropic's own API, which has
-    all of them. `mends` adapt a body written for Anthropic's own API to the platform.
+    `betas` maps the names that clients use for betas to the platform's names. It is `None` for Anthropic's own API,
+    which has all betas. `mends` are the functions that adapt a body written for Anthropic's own API to the platform.
     """
 
     betas: Betas | None = None
@@ -74,8 +74,8 @@ def mended_for(platform: ClaudePlatform, given: Mapping[str, JsonValue]) -> Mend
 
 
 def betas_of(platform: ClaudePlatform, mended: MendedBody, headers: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the betas to send with a client's body. Betas that the platform lacks, and the beta of `fallbacks`, are
-    reported as dropped."""
+    """Return the betas to send with a client's body. The betas that the platform lacks and the beta of `fallbacks` are
+    left out and reported as dropped."""
     given = given_betas(headers)
     betas = without_fallback_betas(given)
     dropped = betas != given
@@ -124,8 +124,8 @@ def native_call(draft: RequestBody, url: str, headers: Mapping[str, str]) -> Ups
 
 
 def _put_limit(draft: RequestBody, model: ClaudeModel) -> None:
-    """Write `max_tokens`: the client's limit, which may have been lowered to the window, but at most the deployment's
-    limit. The client's 0 is sent unchanged; such a request only fills the cache."""
+    """Write `max_tokens`: the client's limit, which may already have been lowered to fit the context window, but at
+    most the deployment's limit. A client's limit of 0 is sent unchanged: such a request only fills the cache."""
     given = draft.body.get("max_tokens")
     limit = draft.params.get("max_tokens", given)
     if given is None and limit is None:

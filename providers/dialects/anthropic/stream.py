@@ -1,4 +1,4 @@
-"""Reader of Anthropic's stream events, which become chunks of the common shape.
+"""Reads Anthropic's stream events and translates them into chunks of the common shape.
 
 Sources: `anthropic` 2.12.0 type `RawMessageStreamEvent`; "Streaming messages" page, November 2026.
 """
@@ -45,8 +45,8 @@ MAX_HELD_BYTES = 32 * 2**20
 
 @dataclass(slots=True)
 class _OpenToolCall:
-    """A tool call in progress. `index` counts calls, while the vendor counts blocks. `arguments` are the ones that the
-    block began with, until a delta arrives; then they are empty. `text` reads the arguments of a custom tool."""
+    """A tool call in progress. `index` counts only calls; the vendor's index counts all blocks. `arguments` are the
+    arguments in the block's start; the first delta empties them. `text` reads the arguments of a custom tool."""
 
     index: int
     arguments: str
@@ -115,7 +115,7 @@ class AnthropicReader:
         self._blocks: dict[int, _OpenBlock] = {}
         self._call_count = self._thinking_count = 0
         self._newest = -1
-        # Code points of text so far; bytes of the current event, and of all held events.
+        # The code points of text so far, the bytes of the current event, and the bytes of all held events.
         self._text_length = self._event_size = self._held_bytes = 0
         self._usage: JsonObject = {}
         self._other_fields: JsonObject = {}
@@ -203,7 +203,7 @@ class AnthropicReader:
         return NOTHING
 
     def _has_begun(self, index: JsonValue) -> bool:
-        """Return whether a block has begun. An event without an index belongs to the open block."""
+        """Return whether the block with this index has begun. An event without an index belongs to the open block."""
         return not isinstance(index, int) or index <= self._newest
 
     def _arguments(self, call: _OpenToolCall, json_text: str) -> Events:
@@ -299,7 +299,7 @@ class AnthropicReader:
                 return NOTHING
 
     def _message_start(self, event: JsonObject) -> Events:
-        """Read the message. It may already hold blocks, which an earlier turn deferred."""
+        """Read the message, which may already hold blocks that an earlier turn deferred."""
         message = event.get("message")
         if not isinstance(message, dict):
             return NOTHING
@@ -329,14 +329,15 @@ class AnthropicReader:
         return NOTHING
 
     def _count_usage(self, usage: JsonValue) -> None:
-        """Update the usage. Counts are cumulative, and an event repeats only some of them. A value that is not a count
-        replaces nothing."""
+        """Update the usage. Counts are cumulative, and an event repeats only some counts. A value that is not a count
+        is ignored."""
         for name, value in usage.items() if isinstance(usage, dict) else ():
             if value is not None and not (name.endswith("_tokens") and count_of(value) is None):
                 self._usage[name] = value
 
     def usage_so_far(self) -> Usage | None:
-        """Return the usage so far. The prompt's counts come first, the completion's in the last event but one."""
+        """Return the usage so far. The vendor sends the prompt's counts first, and the completion's counts in the last
+        event but one."""
         usage = usage_of({"output_tokens": 0, **self._usage})
         return usage if self._end else as_estimate(usage)
 
@@ -374,7 +375,7 @@ class AnthropicReader:
 
 
 def _initial_events(opened: _OpenThinking, block: JsonObject) -> Events:
-    """Return the events for the initial content of a `thinking` block, which is empty or the complete block."""
+    """Return the events for the content in a `thinking` block's start. The content is either empty or complete."""
     thought, signature = block.get("thinking"), block.get("signature")
     events = [*_reasoning_events(opened, thought)] if isinstance(thought, str) and thought else []
     if isinstance(signature, str) and signature:

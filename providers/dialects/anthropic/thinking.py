@@ -1,14 +1,14 @@
-"""Reasoning of Claude: the fields `thinking`, `output_config.effort` and `max_tokens`. They depend on each other, on
-the model and on the conversation.
+"""Writes Claude's reasoning fields `thinking`, `output_config.effort` and `max_tokens`. These fields depend on each
+other, on the model and on the conversation.
 
-The vendor refuses `thinking` with a budget in three cases: in a tool loop that began without reasoning, after a text
-of the model that is to be continued, and beside a forced tool call. Beside a forced call some models refuse every type
-of `thinking`. In these cases the request is sent without `thinking`, and the field is named in `x-dragoman-dropped`.
-Otherwise a client that does not send `thinking` blocks back could not use tools. A setting that is replaced by another
-is named as emulated.
+The vendor refuses `thinking` with a budget in three cases: in a tool loop that began without reasoning, if the
+conversation ends in a text of the model that is to be continued, and beside a forced tool call. Beside a forced call
+some models refuse every type of `thinking`. In these cases the request is sent without `thinking`, and
+`x-dragoman-dropped` names the field. If such requests failed, a client that does not send `thinking` blocks back could
+not use tools. A replaced setting is reported as emulated.
 
 Sources: `anthropic` 2.12.0 type `ThinkingConfigParam`; "Extended thinking", "Adaptive thinking", "Effort", "Preserved
-thinking" and "Errors" pages, November 2026; pydantic-ai 2.68.0 and litellm 1.109.1 for budgets by word.
+thinking" and "Errors" pages, November 2026; pydantic-ai 2.68.0 and litellm 1.109.1 for the budget of each effort word.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,12 +38,13 @@ BINDING_BETA = "thinking-binding-controls-2026-08-01"
 """The beta that `thinking.block_binding` requires. Without it the vendor refuses the field."""
 
 TEXT_TOKENS = 4096
-"""Tokens for the text besides the reasoning budget, if the gateway chooses the limit (pydantic-ai's number)."""
+"""The tokens that are added to the reasoning budget for the text, if the gateway chooses the limit (pydantic-ai's
+number)."""
 
 
 @dataclass(slots=True)
 class ThinkingSettings:
-    """The reasoning settings that a request is sent with.
+    """The reasoning settings of a request as it is sent.
 
     `thinking` is the vendor's field, or `None` for the model's default. `effort` is the effort word. `field` is the
     unified field that requested reasoning. `adjustable` is true if the gateway chose the budget, so that it may be made
@@ -68,8 +69,8 @@ class ThinkingSettings:
 
 
 def fit_thinking(draft: RequestBody, model: ClaudeModel, thinking: JsonObject) -> ThinkingSettings:
-    """Return the settings that replace a client's `thinking` on the model, for other APIs that have the same field. A
-    replacement that is not exact is named as emulated."""
+    """Return the settings that replace a client's `thinking` on the model, for other APIs that have the same field. An
+    inexact replacement is reported as emulated."""
     settings = ThinkingSettings({**thinking})
     _fit_type(draft, model, settings)
     return settings
@@ -85,7 +86,7 @@ def with_display(draft: RequestBody, thinking: JsonObject) -> JsonObject:
 
 
 def honoured_fields(draft: RequestBody, thinking: JsonValue) -> tuple[str, ...]:
-    """Return the fields that the translation left out and that `thinking`, as it is sent, honours nonetheless."""
+    """Return the fields that the translation left out although the `thinking` that is sent honours them."""
     losses, display = draft.request.losses, thinking.get("display") if isinstance(thinking, dict) else None
     return (DISPLAY,) if losses is not None and display is not None and display == losses.display else ()
 
@@ -97,8 +98,8 @@ def needed_betas(params: Params) -> Mapping[str, str]:
 
 
 def put_limit(draft: RequestBody, model: ClaudeModel) -> None:
-    """Write `max_tokens`: the client's limit, else the configured limit or the model's usual one, but at most the
-    model's maximum."""
+    """Write `max_tokens`: the client's limit, else the configured limit, else the model's usual limit. The value is at
+    most the model's maximum."""
     limit = draft.params.get("max_tokens", draft.target.max_output_tokens)
     if limit is None:
         draft.body["max_tokens"] = model.usual_output
@@ -111,8 +112,8 @@ def put_limit(draft: RequestBody, model: ClaudeModel) -> None:
 
 
 def limit_within(target: Target, model: ClaudeModel, limit: int) -> int:
-    """Return the limit, lowered to the model's maximum. A higher configured maximum counts instead, because a beta may
-    raise the model's."""
+    """Return the limit, lowered to the model's maximum or to the configured maximum, whichever is higher: a beta may
+    raise the model's maximum."""
     return min(limit, max(model.most_output or limit, target.max_output_tokens or 0))
 
 
@@ -127,7 +128,8 @@ def put_thinking(draft: RequestBody, model: ClaudeModel, conversation: Conversat
         draft.body["thinking"] = with_display(draft, settings.thinking)
     if settings.effort is not None:
         draft.put("output_config.effort", settings.effort)
-    # If reasoning is off, the vendor refuses `thinking` blocks in the last turn and ignores all others.
+    # If reasoning is off, the vendor refuses `thinking` blocks in the last turn and ignores all other `thinking`
+    # blocks.
     if _is_off(settings, model) and conversation.without_thinking():
         draft.dropped.append(THINKING)
 
@@ -136,7 +138,8 @@ def fit_client_thinking(draft: RequestBody, model: ClaudeModel, turns: Sequence[
     """Change `thinking` and `output_config.effort` of a client's own body to the form that the model accepts. Return
     whether the requested `thinking` had to be dropped.
 
-    The client knows the rules of the model it named, but not to which model the gateway routes the request.
+    The client knows the rules of the model that it named, but does not know the model to which the gateway routes the
+    request.
     """
     given = draft.body.get("thinking")
     if not isinstance(given, dict) or not isinstance(given.get("type"), str):
@@ -158,8 +161,8 @@ def fit_client_thinking(draft: RequestBody, model: ClaudeModel, turns: Sequence[
 
 
 def _fit_effort(draft: RequestBody, model: ClaudeModel, settings: ThinkingSettings) -> None:
-    """Write the nearest effort word that the model has. If the client sent no word, write the word that replaces the
-    client's `thinking`, if there is one."""
+    """Write the effort word of the model that is nearest to the client's word. If the client sent no word, write the
+    word that replaces its `thinking`, if there is such a word."""
     config = draft.body.get("output_config")
     word = config.get("effort") if isinstance(config, dict) else None
     if isinstance(config, dict) and isinstance(word, str) and word in EFFORT_WORDS:
@@ -189,7 +192,7 @@ def _fit_to_request(
 
 
 def samples_freely(draft: RequestBody) -> bool:
-    """Return whether a body goes without reasoning. With reasoning, the sampling settings are restricted."""
+    """Return whether a body is sent without reasoning. Reasoning restricts the sampling settings."""
     thinking = draft.body.get("thinking")
     return not isinstance(thinking, dict) or thinking.get("type") == "disabled"
 
@@ -213,7 +216,8 @@ def _requested_settings(draft: RequestBody, model: ClaudeModel) -> ThinkingSetti
 
 
 def _fit_type(draft: RequestBody, model: ClaudeModel, settings: ThinkingSettings) -> None:
-    """Change the client's `thinking` to a type that the model has, for requests that are routed to another model."""
+    """Change the client's `thinking` to a type that the model accepts, because a request may be routed to another model
+    than the client named."""
     kind = settings.kind
     if kind is None or kind in model.thinking or not model.thinking:
         return
@@ -262,7 +266,8 @@ def _lower_effort(model: ClaudeModel, settings: ThinkingSettings) -> bool:
 
 
 def _switch_off(draft: RequestBody, model: ClaudeModel, settings: ThinkingSettings, field: str) -> None:
-    """Switch reasoning off. If the model cannot, request as little as possible, which is named as emulated."""
+    """Switch reasoning off. If the model always reasons, request as little reasoning as possible and report the field
+    as emulated."""
     if settings.thinking is not None:
         return
     if "disabled" in model.thinking:
@@ -283,8 +288,8 @@ def _enabled(budget: int) -> JsonObject:
 def _fit_budget(draft: RequestBody, model: ClaudeModel, settings: ThinkingSettings) -> None:
     """Fit the limit and the budget to each other.
 
-    A limit that was not given grows with the budget. An adjustable budget shrinks below the limit. If the limit is too
-    small for the smallest budget, `thinking` is dropped.
+    A limit that the client did not give grows with the budget. An adjustable budget shrinks below the limit. If the
+    limit is too small for the smallest budget, `thinking` is dropped.
     """
     limit, budget = draft.body["max_tokens"], settings.budget
     if not isinstance(limit, int) or budget is None:

@@ -1,8 +1,8 @@
-"""Tools in Anthropic's form: definitions, the vendor's own tools, the tool choice, and names that the vendor's pattern
-allows.
+"""Translates tools into Anthropic's form: definitions, the vendor's own tools, the tool choice, and names that the
+vendor's pattern allows.
 
-Sources: `anthropic` 2.12.0 types `ToolUnionParam`, `ToolChoiceParam`; "Tool use" page, November 2026. The tools that
-the clouds lack: pydantic-ai 2.68.0 `providers/bedrock`, "Claude on Vertex AI" page.
+Sources: `anthropic` 2.12.0 types `ToolUnionParam`, `ToolChoiceParam`; "Tool use" page, November 2026. For the tools
+that the clouds lack: pydantic-ai 2.68.0 `providers/bedrock`, "Claude on Vertex AI" page.
 """
 
 import re
@@ -27,7 +27,7 @@ _VENDOR_TOOL = re.compile(
     r"_[0-9]{8}|tool_search_tool_(?:bm25|regex)(?:_[0-9]{8})?|mcp_toolset"
 )
 _TOOL_FIELDS = ("cache_control", "defer_loading", "eager_input_streaming", "allowed_callers", "input_examples")
-"""Fields of a tool's definition that the vendor accepts besides the function's own fields."""
+"""Fields that the vendor accepts in a tool's definition in addition to the fields of the function."""
 
 _TOOL_FIELD_SET = frozenset(_TOOL_FIELDS)
 
@@ -95,7 +95,7 @@ def forces_call(chosen: JsonValue) -> bool:
 
 
 def refuse_tools(target: Target, tools: Iterable[JsonObject], absent: re.Pattern[str]) -> None:
-    """Raise Refusal for a vendor's own tool whose type the platform does not offer."""
+    """Raise Refusal for one of Anthropic's own tools if the platform does not offer its type."""
     for tool in tools:
         kind = tool.get("type")
         if isinstance(kind, str) and kind != "function" and absent.match(kind):

@@ -44,7 +44,8 @@ from providers.target import Target
 from providers.unified_request import UnifiedRequest
 
 VERSION = "bedrock-2023-05-31"
-"""The version sent if the configuration has none. Later versions on this service are Anthropic's own dates."""
+"""The version that is sent if the configuration gives no version. Later versions on this service have the names of
+Anthropic's own versions, which are dates."""
 
 _FIRST_VERSION = "2023-06-01"
 _ABSENT_TOOLS = re.compile(r"web_search_|web_fetch_|code_execution_|mcp_toolset|advisor_")
@@ -115,7 +116,7 @@ class BedrockAnthropicDialect:
 
 
 class GuardedReader:
-    """Reader of Claude's events inside the service's frames. If a guardrail intervened, it is the finish reason. See
+    """Reader of Claude's events inside the service's frames. If a guardrail intervened, the finish reason says so. See
     providers.dialects.shared.decode_stream.Reader."""
 
     __slots__ = ("_guardrail_intervened", "_inner")
@@ -141,14 +142,14 @@ class GuardedReader:
 
 
 def native_opening(target: Target, betas: Sequence[str]) -> JsonObject:
-    """Return the first fields of a client's own body: the betas, and the configured version, else the first version,
-    which every model accepts."""
+    """Return the fields that open a client's own body: the betas and the version. The version is the configured
+    version, else the first version, which every model accepts."""
     return _take_version_and_betas(target, native_headers(betas))[1]
 
 
 def _take_version_and_betas(target: Target, headers: dict[str, str]) -> tuple[str, JsonObject]:
     """Remove the version and the betas from the headers. Return the version of Anthropic's own API that the call is
-    written for, and the body fields that name both."""
+    written for, and the body fields that give the version and the betas."""
     version = headers.pop(_VERSION_HEADER, "") or target.api_version or target.profile.api_version or VERSION
     betas = headers.pop(_BETA_HEADER, "")
     version = _FIRST_VERSION if version == VERSION else version
@@ -170,7 +171,8 @@ def _guardrail_intervened(event: bytes) -> bool:
 
 
 def _with_guardrail_finish(event: StreamEvent) -> StreamEvent:
-    """Return the event. If it ends the response, its finish reason is the guardrail."""
+    """Return the event. If the event ends the response, its finish reason is replaced by the guardrail's
+    intervention."""
     if isinstance(event, Chunk) and event.finish_reason is not None:
         return replace(event, finish_reason="content_filter", native_finish_reason=INTERVENED)
     return event

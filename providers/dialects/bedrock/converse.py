@@ -1,6 +1,7 @@
 """Amazon Bedrock's Converse and ConverseStream.
 
-They accept conversations only, so a prompt becomes one user message. Requests are signed elsewhere.
+These operations accept conversations only, so a prompt becomes one user message. This module does not sign the
+requests.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime` 2023-09-30.
 """
@@ -110,8 +111,8 @@ _SERVICE_FIELDS = frozenset(
 
 
 def _split_service_fields(request: UnifiedRequest) -> tuple[UnifiedRequest, JsonObject | None, JsonObject]:
-    """Return three parts of a request: the request without the service's own fields and without a top-level cache
-    marker; that marker, which marks the end of the conversation; and the service's own fields."""
+    """Return a request in three parts: the request without the service's own fields and without a top-level cache
+    marker, that cache marker (which marks the end of the conversation), and the service's own fields."""
     given = request.unknown or {}
     service_fields = {name: value for name, value in given.items() if name in _SERVICE_FIELDS}
     marker = given.get("cache_control")

@@ -152,7 +152,7 @@ def finish_reason(reason: str) -> tuple[str, str | None]:
 def stop_string(sent: UpstreamRequest, holder: JsonObject, reason: str) -> str | None:
     """Return the stop string that ended the text, if the model reports it.
 
-    Raises UpstreamError if the client wants the string in the text and the model does not report it.
+    Raises UpstreamError if the client requested the stop string in the text and the model does not report it.
     """
     extra = holder.get("additionalModelResponseFields")
     fields = extra if isinstance(extra, dict) else {}

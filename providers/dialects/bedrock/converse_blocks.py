@@ -1,5 +1,5 @@
-"""The parts of Converse responses besides text and tool calls, in the common shape: blocks of reasoning, citations,
-images, and all fields without a common form under the service's names.
+"""Translates the parts of Converse responses other than text and tool calls into the common shape: blocks of reasoning,
+citations, images, and all fields without a common form under the service's names.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime`, shapes `ContentBlock`, `CitationsContentBlock`,
 `ConverseResponse` and `TokenUsage`; recorded answers of @ai-sdk/amazon-bedrock 4.0.186, November 2026.
@@ -61,7 +61,7 @@ class ResponseExtras:
 
     def add_citations(self, citations: Iterable[JsonValue], start: int, end: int) -> None:
         """Add the citations of a span of the text. A citation with a web address becomes an annotation. A citation
-        without one, or with source content, is also added unchanged."""
+        without a web address, or with source content, is also added unchanged."""
         for citation in citations:
             if not isinstance(citation, dict):
                 continue
@@ -90,8 +90,8 @@ class ResponseExtras:
         self._image_positions += [position] * (len(self._images) - before)
 
     def add_block(self, kind: str, value: JsonValue) -> None:
-        """Add a block, or a delta of one, that has no common form. It is added to `content_blocks`, because clients
-        send whole messages back, and a message must not have arbitrary fields."""
+        """Add a block, or a delta of one, that has no common form. The block is added to `content_blocks`, because
+        clients send whole messages back, and a message must not have arbitrary fields."""
         self.append_to("content_blocks", {kind: value})
 
     def append_to(self, name: str, value: JsonValue) -> None:
@@ -101,8 +101,8 @@ class ResponseExtras:
             values.append(value)
 
     def whole(self, answer: Mapping[str, JsonValue] | None = None, length: int = 0) -> Extras | None:
-        """Return the extras, with fields of the whole response, whose text has `length` characters. `None` if there are
-        no extras."""
+        """Return the extras together with the given fields of the whole response; `None` if there are no extras.
+        `length` is the number of characters of the response's text."""
         if not (self._details or self._annotations or self._images or self._message or answer):
             return None
         return Extras(
@@ -129,7 +129,7 @@ def _web_address(citation: JsonObject) -> str | None:
 
 
 def _source_text(citation: JsonObject) -> str:
-    """Return the text of the source that a citation cites (botocore 1.44.5 `Citation.sourceContent`)."""
+    """Return the text of the cited source (botocore 1.44.5 `Citation.sourceContent`)."""
     return _texts_of(citation.get("sourceContent"))
 
 

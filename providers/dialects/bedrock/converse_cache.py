@@ -1,9 +1,9 @@
-"""Cache points of a request to Bedrock's Converse, made from the cache markers of its parts.
+"""Puts cache points into a request to Bedrock's Converse, made from the cache markers of the request's parts.
 
-A cache marker does not change the response, so a marker that cannot become a point is left out. The service accepts
-four points. It refuses a point right after a document or a video, except on Claude after a PDF or a cited document.
-On Nova it also refuses a point right after an image or a tool result. It refuses a one-hour point after a shorter
-one.
+A cache marker does not change the response, so a marker that cannot become a point is left out. The service accepts at
+most four points in a request. It refuses a point right after a document or a video, except that Claude accepts a point
+after a PDF or a cited document. On Nova it also refuses a point right after an image or a tool result. It refuses a
+one-hour point after a shorter one.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime`, shape `CachePointBlock`; "Prompt caching" page; pydantic-ai
 2.68.0 `models/bedrock` with its live probes; the error "There is nothing available to cache" in the recorded answers of
@@ -18,7 +18,7 @@ MAX_CACHE_POINTS = 4
 
 _POINT = "cachePoint"
 _NO_POINT_ON_NOVA = frozenset({"toolResult", "image", "audio"})
-"""Blocks, besides documents and videos, that may not be right before a cache point on Nova."""
+"""The kinds of blocks, in addition to documents and videos, that Nova refuses right before a cache point."""
 
 
 def cache_point(model: ConverseModel, marker: JsonObject) -> JsonObject:
@@ -30,7 +30,7 @@ def cache_point(model: ConverseModel, marker: JsonObject) -> JsonObject:
 
 
 def mark_last(blocks: list[JsonObject], point: JsonObject, claude: bool = True) -> bool:
-    """Put a cache point after the last block that may have one. Return whether there is such a block."""
+    """Put a cache point after the last block that accepts one. Return whether there is such a block."""
     end = len(blocks)
     while end and _bars_point(blocks[end - 1], claude):
         end -= 1
@@ -78,7 +78,7 @@ def _points(content: JsonValue) -> list[JsonObject]:
 
 
 def _shorten_late_hours(points: list[JsonObject]) -> bool:
-    """Shorten the one-hour points after a shorter one. Return whether there are any."""
+    """Shorten the one-hour points that follow a shorter point. Return whether there are any."""
     short = changed = False
     for holder in points:
         point = holder[_POINT]

@@ -1,4 +1,5 @@
-"""Writers of the unified fields for Bedrock's Converse, and its capabilities. Models differ by their profile.
+"""Writers of the unified fields for Bedrock's Converse, and the capabilities of its models. The profile decides which
+fields a model accepts.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime`, shape `ConverseRequest`; "Get validated JSON results from
 models" page, November 2026.
@@ -95,7 +96,7 @@ _LIMIT = bounded("max_tokens", f"{_INFERENCE}.maxTokens", 1, None)
 
 
 def _claude_limit(draft: RequestBody, value: object) -> None:
-    """Write the limit, lowered to the model's maximum: the service refuses a higher one."""
+    """Write the limit, lowered to the model's maximum: the service refuses a higher limit."""
     most = max_output(draft)
     if most is not None and isinstance(value, int) and value > most:
         draft.emulated.append("max_tokens")
@@ -113,7 +114,7 @@ def _stop(reports_stop: bool) -> FieldWriter:
         put(draft, value)
         if value:
             # The service returns the matched stop string only if the request names its path. The second path is the
-            # one in the model's own stream. A path that does not exist is not an error.
+            # path in the model's own stream. A path that does not exist is not an error.
             draft.put("additionalModelResponseFieldPaths", ["/stop_sequence", "/delta/stop_sequence"])
 
     return write_and_request if reports_stop else put
@@ -189,8 +190,8 @@ def _metadata(draft: RequestBody, value: object) -> None:
 
 
 def _user(draft: RequestBody, value: object) -> None:
-    """Write `user` into the logged metadata. It is replaced by a digest if it is an e-mail address or a phone number,
-    or does not match the service's pattern."""
+    """Write `user` into the logged metadata. The value is replaced by a digest if it is an e-mail address or a phone
+    number, or does not match the service's pattern."""
     user = str(value)
     if _EMAIL_OR_PHONE.fullmatch(user.strip()) or not _is_loggable(user):
         user = hashlib.sha256(user.encode()).hexdigest()
@@ -208,7 +209,7 @@ def _service_tier(draft: RequestBody, value: object) -> None:
 
 
 def put_usual_output(draft: RequestBody, model: ConverseModel) -> None:
-    """Write a limit if none was given and the model's own default would cut a response short."""
+    """Write a token limit if the request has none and the model's own default would cut a response short."""
     if "max_tokens" not in draft.params and model.usual_output is not None:
         draft.put(f"{_INFERENCE}.maxTokens", draft.target.max_output_tokens or model.usual_output)
 

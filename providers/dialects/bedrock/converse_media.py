@@ -1,9 +1,10 @@
-"""Images, documents, audio and videos of a conversation as blocks of Bedrock's Converse.
+"""Translates images, documents, audio and videos of a conversation into blocks of Bedrock's Converse.
 
-The service fetches no web addresses: media are sent as data, or named by their location in S3.
+The service fetches no web addresses: media are sent as data or as a location in S3.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime`, shapes `ImageBlock`, `DocumentBlock`, `AudioBlock` and
-`VideoBlock`; "Citations aren't supported for documents in S3": pydantic-ai 2.68.0 live probes, November 2026.
+`VideoBlock`; the live probes of pydantic-ai 2.68.0 for the error "Citations aren't supported for documents in S3",
+November 2026.
 """
 
 import re
@@ -94,7 +95,7 @@ class ConverseMedia:
             and media.media_type not in _DOCUMENT_FORMATS
             and _TEXTUAL.match(media.media_type)
         ):
-            # The service accepts a source of `text` only with citations, and only on half of the models.
+            # The service accepts a source of `text` only with citations, and only for half of the models.
             form: str = "txt"
             source: JsonObject = {"bytes": media.data}
         else:

@@ -1,8 +1,9 @@
-"""Conversations in Converse's form: system text, turns that alternate, media, reasoning, tool calls and results.
+"""Translates conversations into Converse's form: system text, turns that alternate, media, reasoning, tool calls and
+results.
 
 The service refuses blank texts, turns without content, and documents without a text beside them ("A text block must be
 included when using documents"). Depending on the model, it also refuses some blocks beside or inside a tool result. The
-service joins turns of the same role, so two user turns stay apart only with a model's turn between them.
+service joins turns of the same role, so two user turns are separate only if a turn of the model stands between them.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime`, shapes `Message` and `ContentBlock`; "Carry out a conversation
 with the Converse API operations" page; pydantic-ai 2.68.0 `models/bedrock` with its live probes; errors quoted in
@@ -45,7 +46,8 @@ Blocks = list[JsonObject]
 _CALL_ID = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
 
 SEPARATOR: JsonObject = {"text": "."}
-"""The text of a turn that only separates two others or begins the conversation. Models refuse blank texts."""
+"""The text of an added turn that only separates two other turns or begins the conversation. Models refuse blank
+texts."""
 
 
 def service_call_id(given: str) -> str:
@@ -56,9 +58,9 @@ def service_call_id(given: str) -> str:
 class BedrockConversation:
     """The translation of OpenAI-shaped messages into Converse's turns for a model.
 
-    `folded` is true if a turn was added or an instruction was moved: a later one to the system text, or the system text
-    to the first turn. `calls` is true if there are tool calls. `lacks_reasoning` is true if the last tool results
-    answer calls that came without the reasoning before them. `dropped` names the fields of messages that were left out.
+    `folded` is true if a turn was added, if a later instruction was moved to the system text, or if the system text was
+    moved to the first turn. `calls` is true if there are tool calls. `lacks_reasoning` is true if the last tool results
+    answer calls whose preceding reasoning was not sent. `dropped` names the fields of messages that were left out.
     """
 
     __slots__ = (
@@ -125,7 +127,7 @@ class BedrockConversation:
         self._meet_turn_rules()
 
     def mark_end(self, marker: JsonObject) -> None:
-        """Put a cache point for the marker after the last block that can have one."""
+        """Put a cache point for the marker after the last block that accepts a cache point."""
         blocks = self.turns[-1]["content"]
         content = [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
         self._mark(content, marker)
@@ -141,8 +143,8 @@ class BedrockConversation:
         self.folded = True
 
     def _meet_turn_rules(self) -> None:
-        """Add a text beside documents that have none, let the user begin if the model requires it, and remove white
-        space at the end of the model's last text."""
+        """Add a text to turns with documents but no text, begin with a user turn if the model requires one, and remove
+        white space at the end of the model's last text."""
         for turn in self.turns:
             blocks = turn["content"]
             if isinstance(blocks, list) and _lacks_text(blocks):
@@ -186,8 +188,8 @@ class BedrockConversation:
         return blocks
 
     def _add_results(self, turn: Turn) -> None:
-        """Add tool results, which come first in a turn. Media that the model does not accept in a result follow all
-        results."""
+        """Add tool results, which must come first in a turn. Media that the model does not accept in a result follow
+        after all results."""
         for part in turn.parts:
             if isinstance(part, ToolResult):
                 self._add_result(turn, part)
@@ -229,12 +231,12 @@ class BedrockConversation:
             answer["content"] = [{"text": "The call failed:" if content else failed_text("")}, *content]
 
     def _append_late_media(self) -> None:
-        """Append the media of the preceding results."""
+        """Append the media that the preceding results could not hold."""
         late, self._late_media = self._late_media, []
         self._append("user", late)
 
     def _append(self, role: str, blocks: Blocks) -> None:
-        """Append to the last turn if it has the same role, or begin a new turn: the roles must alternate."""
+        """Append blocks to the last turn if the roles match, otherwise to a new turn: the roles must alternate."""
         if not blocks:
             return
         last = self.turns[-1] if self.turns else None
@@ -267,7 +269,7 @@ class BedrockConversation:
         self._mark(blocks, part_cache(part), part_of_request)
 
     def _mark(self, blocks: Blocks, marker: JsonObject | None, part_of_request: str = "messages") -> None:
-        """Put a cache point after the blocks, or note that the marker was dropped."""
+        """Put a cache point after the blocks, or record that the marker was dropped."""
         if marker is None:
             return
         if part_of_request not in self._model.cached or not mark_last(
@@ -297,10 +299,10 @@ class BedrockConversation:
         return {"toolUse": {"toolUseId": identity, "name": self._names.used(part.name), "input": part.arguments}}
 
     def _thought(self, part: Reasoning | RedactedReasoning) -> JsonObject | None:
-        """Return reasoning that the model accepts back: Claude's with its signature, other models' only if it is
-        redacted.
+        """Return reasoning if the model accepts it back: Claude accepts signed reasoning, other models only redacted
+        reasoning.
 
-        Other reasoning is left out and named as dropped.
+        Other reasoning is left out and reported as dropped.
         """
         own_format = CLAUDE_FORMAT if self._model.claude else UNKNOWN_FORMAT
         if part.format == own_format:
@@ -336,7 +338,8 @@ def _as_base64(data: str) -> str:
 
 
 def _other_block(turn: Turn, kind: str, value: JsonObject) -> JsonObject:
-    """Return the block of a part that other vendors lack: a search result in Anthropic's form, or a guarded text."""
+    """Return the block of a kind of part that other vendors lack: a search result in Anthropic's form, or a guarded
+    text."""
     match kind, value:
         case "search_result", {"source": str(source), "title": str(title), "content": list(texts)}:
             content: list[JsonValue] = [

@@ -24,9 +24,9 @@ _OWN = "additionalModelRequestFields"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EffortWords:
-    """How a model's reasoning effort is set: the field at `path`, and its value for each of the client's words.
+    """How a model's reasoning effort is set: the field at `path`, and the field's value for each of the client's words.
 
-    A word whose value means another effort is named as emulated. `exclusive` is the value beside which the model
+    A word whose value means another effort is reported as emulated. `exclusive` is the value beside which the model
     accepts neither a token limit nor sampling settings.
     """
 
@@ -46,14 +46,14 @@ class ConverseModel:
     """The rules for requests to the models of one family.
 
     `beside_results` are the kinds of blocks that may share a turn with a tool result. `in_results` are the media that a
-    result may hold, with a format if only some formats are accepted (`document:txt`). `None` in either means no limit.
-    `result_status` is true if a result may have a status. `may_start` is true if the first turn may be the model's.
-    `cached` are the parts of a request that accept cache points. `hours` is true if a point may last one hour. `video`
-    and `citations` are true if videos and requests for citations are accepted. `redacted` is true if the model accepts
-    its redacted reasoning back. `usual_output` is the token limit to send if none was given, for models whose own
-    default is a few hundred tokens. `structured` says whether the service enforces schemas; `None` leaves that to the
-    profile. `reasons` is false for Claude models that never reason. `system` is true if the model accepts a system
-    text. `streams_tools` is true if a call with tools may be streamed.
+    result may hold, with a format if only some formats are accepted (`document:txt`). `None` in either field means that
+    everything is accepted. `result_status` is true if a result may have a status. `may_start` is true if the first turn
+    may be the model's. `cached` are the parts of a request that accept cache points. `hours` is true if a cache point
+    may last one hour. `video` and `citations` are true if videos and requests for citations are accepted. `redacted` is
+    true if the model accepts its redacted reasoning back. `usual_output` is the token limit to send if none was given,
+    for models whose own default is a few hundred tokens. `structured` says whether the service enforces schemas; if it
+    is `None`, the profile decides. `reasons` is false for Claude models that never reason. `system` is true if the
+    model accepts a system text. `streams_tools` is true if a call with tools may be streamed.
     """
 
     name: re.Pattern[str]
@@ -213,12 +213,13 @@ _FAMILIES: tuple[ConverseModel, ...] = (
 )
 
 UNKNOWN_MODEL = ConverseModel(re.compile(""))
-"""A model of an unknown family. Its requests are not adapted, and the service itself refuses unsupported parts."""
+"""The rules for a model of an unknown family. Its requests are not adapted: the service itself refuses unsupported
+parts."""
 
 
 @lru_cache(maxsize=4096)
 def converse_model(*names: str) -> ConverseModel:
-    """Return the facts about a model by any of its names: the service's name or the configured one."""
+    """Return the facts about a model by any of its names: the service's name or the configured name."""
     for family in _FAMILIES:
         if any(family.name.search(name.lower()) for name in names):
             return family

@@ -1,6 +1,6 @@
-"""Reader of ConverseStream's events, which become chunks of the common shape.
+"""Reads ConverseStream's events and translates them into chunks of the common shape.
 
-`messageStop` gives the stop reason. `metadata` comes after it and completes the stream.
+`messageStop` gives the stop reason. The event `metadata` follows and completes the stream.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime`, shape `ConverseStreamOutput`.
 """
@@ -34,7 +34,7 @@ Events = Iterable[StreamEvent]
 class _OpenCall:
     """A tool call in progress.
 
-    `index` counts the calls, while the vendor counts all blocks. `begun` is true if arguments have arrived. `text`
+    `index` counts only calls; the vendor's index counts all blocks. `begun` is true if arguments have arrived. `text`
     reads the arguments of a custom tool.
     """
 
@@ -94,7 +94,7 @@ class ConverseReader:
 
     def _delta(self, event: JsonObject) -> Events:
         delta = event.get("delta")
-        # Nearly every token takes this branch, so it comes before the patterns, which cost more.
+        # Nearly every token takes this branch, so this check comes before the slower patterns.
         if type(delta) is dict and type(text := delta.get("text")) is str:
             return self._text(event.get("contentBlockIndex"), text) if text else NOTHING
         match delta:
@@ -110,7 +110,8 @@ class ConverseReader:
                 return NOTHING
 
     def _hold(self, index: int, delta: JsonObject) -> Events:
-        """Hold a delta of a block that is only known when it ends. A delta of an unknown kind is returned unchanged."""
+        """Hold a delta of a block that can only be translated when the block ends. A delta of an unknown kind is
+        returned unchanged."""
         match delta:
             case {"citation": dict(citation)}:
                 self._block(index).citations.append(citation)
@@ -200,7 +201,7 @@ class ConverseReader:
         return NOTHING if block is None else self._end_block(block)
 
     def _end_block(self, block: _OpenBlock) -> Events:
-        """Return the chunks of a held block, which is only known when it ends."""
+        """Return the chunks of a held block at its end."""
         extras = ResponseExtras()
         extras.add_citations(block.citations, block.start, self._text_length)
         match block.kind:
@@ -219,7 +220,8 @@ class ConverseReader:
         return NOTHING if extras_or_none is None else (Chunk(extras=extras_or_none),)
 
     def _message_stop(self, event: JsonObject) -> Events:
-        """Hold the finish until the stream is complete, so that a stream that breaks off does not look finished."""
+        """Hold the finish reason until the stream is complete, so that a stream that breaks off does not look
+        finished."""
         self._end = event
         return NOTHING
 

@@ -1,8 +1,8 @@
-"""Reasoning settings of the models on Bedrock's Converse, and the cases in which they must be left out.
+"""Writes the reasoning settings of the models on Bedrock's Converse, and leaves them out if the model refuses them.
 
 Claude has the field `thinking`, with effort words or with a budget, depending on the model. Other makers' models have
-their own field. With a budget Claude refuses a conversation whose open tool calls lack the reasoning before them, and a
-tool choice that requires a call. In these cases the request is sent without `thinking`.
+fields of their own. With a budget Claude refuses a conversation whose open tool calls lack the reasoning before them,
+and a tool choice that requires a call. In these cases the request is sent without `thinking`.
 
 Sources: pydantic-ai 2.68.0 `providers/bedrock` and `profiles/anthropic`; "Extended thinking" page of Anthropic; errors
 quoted in public issue threads ("Expected `thinking` or `redacted_thinking`, but found `tool_use`"), November 2026.
@@ -36,7 +36,7 @@ _EFFORT_FIELD: Final = "reasoning_effort"
 NO_REASONING: Final = "this model does not reason"
 
 _TEXT_TOKENS = 4096
-"""Tokens for the text besides the reasoning budget, if no limit was given."""
+"""The tokens that are added to the reasoning budget for the text, if the request has no limit."""
 
 _SAMPLING = ("temperature", "top_p")
 _SAMPLING_PATHS: Final[Mapping[str, tuple[str, str]]] = {
@@ -48,7 +48,8 @@ _SAMPLING_PATHS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def facts_of(draft: RequestBody) -> ClaudeModel:
-    """Return the facts about a target's Claude model. The configured name counts if the model id hides the model."""
+    """Return the facts about a target's Claude model. If the model id does not show the model, the configured name
+    decides."""
     target = draft.target
     first, second = target.model_names
     name = first if "claude" in first else second
@@ -56,8 +57,8 @@ def facts_of(draft: RequestBody) -> ClaudeModel:
 
 
 def max_output(draft: RequestBody) -> int | None:
-    """Return the maximum token limit of a target's Claude model. A higher configured maximum counts instead, because a
-    beta may raise the model's."""
+    """Return the highest token limit of a target's Claude model: the model's maximum or the configured maximum,
+    whichever is higher. A beta may raise the model's maximum."""
     most = facts_of(draft).most_output
     return None if most is None else max(most, draft.target.max_output_tokens or 0)
 
@@ -148,7 +149,7 @@ def _put_effort_beside_thinking(draft: RequestBody, value: object, facts: Claude
 
 
 def _put_nearest(draft: RequestBody, word: str, nearest: str | None) -> None:
-    """Write the model's effort word. A word that differs from the client's is named as emulated."""
+    """Write the model's effort word. If this word differs from the client's word, the field is reported as emulated."""
     draft.put("outputConfig.effort", nearest)
     if nearest != word:
         draft.emulated.append(_EFFORT_FIELD)
@@ -221,7 +222,7 @@ def _settle_claude(draft: RequestBody, conversation: BedrockConversation) -> Non
 
 
 def honoured_display(draft: RequestBody) -> tuple[str, ...]:
-    """Return the fields that the translation left out and that `thinking`, as it is sent, honours nonetheless."""
+    """Return the fields that the translation left out although the `thinking` that is sent honours them."""
     return () if draft.request.losses is None else honoured_fields(draft, _value_at(draft, _THINKING))
 
 
@@ -249,8 +250,8 @@ def _remove(draft: RequestBody, parent: str, name: str) -> None:
 
 
 def _remove_reasoning(draft: RequestBody) -> bool:
-    """Remove all reasoning blocks, and return whether there were any. If reasoning is off, the model refuses such
-    blocks in its own last turn and in a tool loop, and ignores all others."""
+    """Remove all reasoning blocks, and return whether there were any such blocks. If reasoning is off, the model
+    refuses reasoning blocks in its own last turn and in a tool loop, and ignores all other reasoning blocks."""
     turns = draft.body.get("messages")
     found = False
     for turn in turns if isinstance(turns, list) else ():

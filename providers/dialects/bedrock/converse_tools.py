@@ -1,9 +1,9 @@
-"""Tools of a request to Bedrock's Converse: definitions, the service's own tools, the tool choice, and names that the
-service's pattern allows.
+"""Writes the tools of a request to Bedrock's Converse: definitions, the service's own tools, the tool choice, and names
+that the service's pattern allows.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime`, shapes `ToolConfiguration`, `SystemTool` and `ToolChoice`.
-Live answers quoted in public issue threads show that a model's own `tool_choice` must have a `type` if the service's is
-not sent, and must have none if it is.
+Live answers quoted in public issue threads show that a model's own `tool_choice` must have a `type` if the service's
+`toolChoice` is not sent, and must not have a `type` if it is sent.
 """
 
 import re
@@ -39,8 +39,8 @@ class BedrockToolNames(FittedNames):
 class OfferedTools(NamedTuple):
     """The tools of a request.
 
-    `params` are the request's parameters with functions alone, which include converted custom tools. `custom` are the
-    names of the custom tools. `own` are the definitions of the service's own tools.
+    `params` are the request's parameters, with functions as the only tools; custom tools have been converted into
+    functions. `custom` are the names of the custom tools. `own` are the definitions of the service's own tools.
     """
 
     params: Params
@@ -76,7 +76,7 @@ def _service_tool(tool: JsonObject) -> JsonObject | None:
 def put_tools(draft: RequestBody, names: BedrockToolNames, offered: OfferedTools, model: ConverseModel) -> bool:
     """Add the tools that the model may call, and return whether there are any. Raises Refusal.
 
-    The service has no choice `none`, so no tool is offered for that choice.
+    The service has no tool choice `none`, so for that choice no tool is offered.
     """
     params = offered.params
     if not offered.own and not offers_tools(params):
@@ -103,7 +103,7 @@ def put_tools(draft: RequestBody, names: BedrockToolNames, offered: OfferedTools
     if native_choice is not None:
         draft.put("toolConfig.toolChoice", native_choice)
     if one_call:
-        # The model's own field. It has a type only if the service's choice is absent.
+        # The model's own field has a type only if the service's choice is absent.
         draft.put(
             _MODEL_TOOL_CHOICE, {**({} if native_choice else {"type": "auto"}), "disable_parallel_tool_use": True}
         )

@@ -1,8 +1,8 @@
-"""Bedrock's InvokeModel for models that continue a raw prompt, each with its maker's own body.
+"""Bedrock's InvokeModel for models that continue a raw prompt. The form of the body depends on the model's maker.
 
 Conversations are sent to Converse, which applies the model's template.
 
-Sources: as `invoke_models`; botocore 1.44.5 service model `bedrock-runtime`, operations `InvokeModel` and
+Sources: the sources of `invoke_models`; botocore 1.44.5 service model `bedrock-runtime`, operations `InvokeModel` and
 `InvokeModelWithResponseStream`.
 """
 
@@ -77,13 +77,13 @@ _STREAMING_HEADERS = {"x-amzn-bedrock-accept": "application/json"}
 
 
 def invoke_action(streamed: bool) -> str:
-    """Return the last segment of the path."""
+    """Return the last segment of the path, which requests a stream or a non-streaming response."""
     return "invoke-with-response-stream" if streamed else "invoke"
 
 
 def invoke_headers(sent: UpstreamRequest, streamed: bool) -> Mapping[str, str]:
-    """Return the call's own headers and the requested type of the model's response. A stream has another header for it,
-    because there `accept` means the type of the frames."""
+    """Return the call's own headers and the header that requests the type of the model's response. A stream needs a
+    different header, because `accept` requests the type of the frames in a stream."""
     headers = {name.lower(): value for name, value in sent.headers.items()}
     return {**(_STREAMING_HEADERS if streamed else _NON_STREAMING_HEADERS), **headers}
 

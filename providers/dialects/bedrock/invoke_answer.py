@@ -1,9 +1,11 @@
-"""Decoders of the text models' responses on Bedrock's InvokeModel, streaming and not, into the common completion shape.
+"""Decodes responses of the text models on Bedrock's InvokeModel, streaming and non-streaming, into the common
+completion shape.
 
-A stream is complete if a chunk had a stop reason, and then either the service's own counts arrived or the body ended.
+A stream is complete if a chunk had a stop reason and afterwards either the service's own counts arrived or the body
+ended.
 
-Sources: as `invoke_models`; botocore 1.44.5 service model `bedrock-runtime`, shape `ResponseStream`; "Supported
-foundation models" page for `amazon-bedrock-invocationMetrics`, November 2026.
+Sources: the sources of `invoke_models`; botocore 1.44.5 service model `bedrock-runtime`, shape `ResponseStream`;
+"Supported foundation models" page for `amazon-bedrock-invocationMetrics`, November 2026.
 """
 
 from binascii import a2b_base64
@@ -52,7 +54,8 @@ _PLAIN = frozenset({"stop", "finish", "complete", "length", "max_tokens"})
 
 
 _ResponsePart = tuple[str | None, str | None, int | None, int | None]
-"""The text, the stop reason, and the prompt and completion tokens of a response or a chunk; `None` for missing ones."""
+"""The text, the stop reason, the prompt tokens and the completion tokens of a response or a chunk. A missing value is
+`None`."""
 
 
 def _read(family: InvokeFamily, body: JsonObject) -> _ResponsePart:
@@ -139,8 +142,8 @@ class InvokeReader:
         return self._chunk(event_object(chunk))
 
     def finish(self) -> Iterator[StreamEvent]:
-        """Yield the end of a response that lacks the service's own counts. Raises UpstreamError(TRUNCATED) if no stop
-        reason has arrived."""
+        """Yield the last events of a response that lacks the service's own counts. Raises UpstreamError(TRUNCATED) if
+        no stop reason has arrived."""
         if self._reason is None:
             raise cut()
         yield from self._end(self._reason)
@@ -155,7 +158,7 @@ class InvokeReader:
         return self._read_service_fields(event, chunks) if _SERVICE_PREFIX in "".join(event) else chunks
 
     def _read_service_fields(self, event: JsonObject, chunks: Iterable[StreamEvent]) -> Iterable[StreamEvent]:
-        """Read the fields that the service adds to the model's own in the last events of a stream."""
+        """Read the fields that the service adds to the model's own fields in the last events of a stream."""
         self._service_fields.update(_service_fields_of(event))
         metrics = event.get(METRICS)
         if isinstance(metrics, dict) and metrics:
@@ -173,7 +176,7 @@ class InvokeReader:
         return partial_usage(self._prompt_tokens, self._completion_tokens)
 
     def _end(self, reason: str) -> Iterator[StreamEvent]:
-        """Yield the finish, which is held back until the end, so that a stream that breaks off does not look
+        """Yield the finish reason, which is held back until the end, so that a stream that breaks off does not look
         finished."""
         finish, native = _finish(reason)
         self.complete = True
@@ -194,7 +197,7 @@ class InvokeStream(NativeStream):
         super().__init__(self._event_frames, self._invoke_reader)
 
     def finish(self) -> Iterator[StreamEvent]:
-        """Yield the last events. The end of the body completes a response whose stop reason has arrived."""
+        """Yield the last events. If a stop reason has arrived, the end of the body completes the response."""
         if not self.complete:
             if self._event_frames.unfinished:
                 raise cut()

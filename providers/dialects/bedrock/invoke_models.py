@@ -1,4 +1,4 @@
-"""The models on Bedrock's InvokeModel that accept a raw prompt, and the field names of each maker's bodies.
+"""Lists the models on Bedrock's InvokeModel that accept a raw prompt, and the field names of each maker's bodies.
 
 Sources: "Inference request parameters and response fields for foundation models" pages (Amazon Titan Text, Meta Llama,
 Mistral AI text completion, Cohere Command, DeepSeek), November 2026. The service model declares these bodies as bytes.
@@ -25,13 +25,14 @@ class InvokeFamily:
     """The body of one maker's models.
 
     `name` matches the model's id. `prompt` is the field of the prompt, `settings` maps the other unified fields, and
-    `body` holds the constant fields of every call. `stops` is the field of the stop strings, which accepts `most_stops`
-    of them; without such a field the gateway finds the stop strings in the text.
+    `body` holds the constant fields of every call. `stops` is the field of the stop strings, which accepts at most
+    `most_stops` of them. If there is no such field, the gateway finds the stop strings in the text.
 
     The other fields describe the response. `choices` is the list whose first object is the choice; in a stream, or
     without a list, the response itself may be the choice. `text`, `reason`, `prompt_tokens` and `completion_tokens` are
-    field names; `completion_tokens` has several names, of which the first present one counts. Calls to a maker without
-    token counts always stream, because the service adds its own counts to the end of a stream.
+    field names; `completion_tokens` lists several names, of which the first that is present counts. A call to a maker
+    whose responses have no token counts is always streamed, because the service adds its own counts to the end of a
+    stream.
     """
 
     name: re.Pattern[str]
@@ -48,7 +49,7 @@ class InvokeFamily:
 
     @property
     def streams_only(self) -> bool:
-        """Whether non-streaming responses are also read from a stream."""
+        """Whether calls are streamed even if the client requests a non-streaming response."""
         return not self.prompt_tokens
 
 

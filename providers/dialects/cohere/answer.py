@@ -1,5 +1,5 @@
-"""Decoder of non-streaming responses of Cohere's v2 chat into the common completion shape, with functions shared with
-streams.
+"""Decodes non-streaming responses of Cohere's v2 chat into the common completion shape. The decoder of streams uses
+some of the functions too.
 
 Sources: `cohere` 7.3.1 types `V2ChatResponse`, `Usage`, `LogprobItem`, `ChatFinishReason`.
 """
@@ -114,7 +114,7 @@ _KNOWN_RESPONSE_FIELDS = frozenset(
 
 
 def _extras(message: JsonObject, content: _Content) -> Extras | None:
-    """Return the parts of a message besides text and tool calls. Parts without a common form keep the vendor's
+    """Return the parts of a message other than text and tool calls. Parts without a common form keep the vendor's
     names."""
     annotations, unlinked = split_citations(_listed(message.get("citations")), content.starts)
     message_fields: JsonObject = {"citations": unlinked} if unlinked else {}
@@ -151,8 +151,8 @@ def _calls(sent: UpstreamRequest, raw: JsonValue, answer: JsonValue) -> tuple[To
 
 
 def call_of(sent: UpstreamRequest, call: JsonValue, fallback_id: str) -> ToolCall:
-    """Return a tool call, or the beginning of one, with the client's name of its function. `fallback_id` is its id if
-    the vendor gave none.
+    """Return a tool call, or the beginning of one, with the client's name of its function. `fallback_id` is the call's
+    id if the vendor gave no id.
 
     Raises UpstreamError.
     """
@@ -166,7 +166,8 @@ def call_of(sent: UpstreamRequest, call: JsonValue, fallback_id: str) -> ToolCal
 
 
 def finish_reason(reason: JsonValue, error: JsonValue = None) -> tuple[str, str | None]:
-    """Return the finish reason as `read_finish_reason` does."""
+    """Return the common finish reason, and the vendor's own reason if it is more precise, otherwise `None`. Raises
+    UpstreamError for a reason that means failure, with the vendor's `error` as its message."""
     if not isinstance(reason, str):
         raise malformed("has no finish reason")
     if reason in _FAILURES:
@@ -176,7 +177,7 @@ def finish_reason(reason: JsonValue, error: JsonValue = None) -> tuple[str, str 
 
 
 def only_stop(sent: UpstreamRequest) -> str | None:
-    """Return the stop string of a call that has exactly one."""
+    """Return the stop string of a call if the call has exactly one; otherwise `None`."""
     if b'"stop_sequences"' not in sent.body:
         return None
     stops = orjson.loads(sent.body).get("stop_sequences")
@@ -184,13 +185,13 @@ def only_stop(sent: UpstreamRequest) -> str | None:
 
 
 def matched_stop(stop: str | None, reason: JsonValue) -> str | None:
-    """Return the stop string that ended the text. It is only known if one was sent, because the vendor does not report
-    which one matched."""
+    """Return the stop string that ended the text. The stop string is known only if exactly one was sent, because the
+    vendor does not report which one matched."""
     return stop if reason == "STOP_SEQUENCE" else None
 
 
 def usage_of(raw: JsonValue) -> Usage | None:
-    """Return the token counts, which are floats on the wire; `None` if there are no counts.
+    """Return the token counts as integers, although the vendor sends floats; `None` if there are no counts.
 
     The billed counts leave out the vendor's own preamble, so they are not used.
     """
@@ -207,7 +208,7 @@ def _count(holder: JsonObject, name: str) -> int | None:
 
 
 def logprobs_of(raw: JsonValue) -> ContentLogprobs | None:
-    """Return the log probabilities. If an entry has several tokens, its text is assigned to the first one."""
+    """Return the log probabilities. If an entry has several tokens, the first token gets the text of the entry."""
     entries = raw if isinstance(raw, list) else []
     tokens = tuple([token for entry in entries if isinstance(entry, dict) for token in _tokens(entry)])
     return ContentLogprobs(tokens) if tokens else None

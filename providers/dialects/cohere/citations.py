@@ -1,7 +1,7 @@
-"""Cohere's citations as OpenAI's annotations.
+"""Translates Cohere's citations into OpenAI's annotations.
 
-A citation spans characters of one content item. Its sources that have a web address become annotations. A citation with
-another source, or of reasoning, is returned unchanged.
+A citation spans characters of one content item. Its sources that have a web address become annotations. A citation that
+has another source, or that cites reasoning, is returned unchanged.
 
 Sources: `cohere` 7.3.1 types `Citation`, `DocumentSource`, `ToolSource`; recorded answers of @ai-sdk/cohere, November
 2026.
@@ -16,8 +16,8 @@ from providers.json_types import JsonObject, JsonValue
 def split_citations(
     citations: Iterable[JsonValue], starts: Mapping[int, int]
 ) -> tuple[list[JsonObject], list[JsonValue]]:
-    """Return the annotations, and the citations that are returned unchanged. `starts` maps the index of each text item
-    to its offset in the whole text."""
+    """Return the annotations, and the citations that do not become annotations. `starts` maps the index of each text
+    item to its offset in the whole text."""
     annotations: list[JsonObject] = []
     unchanged: list[JsonValue] = []
     for citation in citations:
@@ -39,7 +39,7 @@ def split_citations(
 
 
 def citation_extras(citations: JsonValue, starts: Mapping[int, int]) -> Extras | None:
-    """Return the extras of one citation or a list of citations; `None` if there are none."""
+    """Return the extras of one citation or a list of citations; `None` if there are no citations."""
     annotations, unchanged = split_citations(citations if isinstance(citations, list) else [citations], starts)
     if not annotations and not unchanged:
         return None

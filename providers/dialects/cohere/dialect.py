@@ -1,4 +1,4 @@
-"""Cohere's v2 chat API. It cannot continue a raw prompt, so a prompt becomes one user message.
+"""Cohere's v2 chat API. The API cannot continue a raw prompt, so a prompt becomes one user message.
 
 Sources: `cohere` 7.3.1 `ClientV2.chat`; "Chat" page, November 2026.
 """
@@ -64,7 +64,7 @@ _VENDOR_FIELDS = frozenset({"documents", "citation_options", "safety_mode", "pri
 
 
 def _split_vendor_fields(request: UnifiedRequest) -> tuple[UnifiedRequest, JsonObject]:
-    """Return the request without the vendor's own fields, and those fields."""
+    """Return the request without the vendor's own fields, and the fields that were removed."""
     given = request.unknown or {}
     vendor_fields = {name: value for name, value in given.items() if name in _VENDOR_FIELDS}
     if not vendor_fields:

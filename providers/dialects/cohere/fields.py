@@ -50,7 +50,8 @@ from providers.unified_request import LogprobsWanted, Operation
 MAX_STOPS = 5
 
 MIN_P, MAX_P = 0.01, 0.99
-"""The vendor's bounds of `p`. Its default is 0.75, so a `top_p` of 1 is sent as the upper bound."""
+"""The vendor's bounds of `p`. The vendor's default is 0.75, so a `top_p` of 1 cannot be left out and is sent as the
+upper bound."""
 
 
 # Constraints -------------------------------------------------------------------------------------------------------
@@ -100,10 +101,11 @@ _BUDGETS: Mapping[str, int] = {
     "xhigh": 31_000,
     "max": 31_000,
 }
-"""Reasoning tokens for each word of `reasoning_effort`. The vendor's models reason for at most 31,000 tokens."""
+"""The budget of reasoning tokens for each word of `reasoning_effort`. The vendor's models reason for at most 31,000
+tokens."""
 
 _TEXT_TOKENS = 1000
-"""Tokens of the response's limit that a reasoning budget must leave for the text."""
+"""The number of tokens within the response's limit that a reasoning budget must leave for the text."""
 
 
 def _reasoning_effort(draft: RequestBody, value: object) -> None:
@@ -123,7 +125,8 @@ def _reasoning_effort(draft: RequestBody, value: object) -> None:
 
 
 def _put_budget(draft: RequestBody, budget: int) -> None:
-    """Write a budget that leaves tokens for the text. If no budget is left, reasoning is switched off."""
+    """Write a reasoning budget that leaves tokens for the text. If the limit leaves no tokens for reasoning, reasoning
+    is switched off."""
     target = draft.target
     max_output = model_facts(target.profile.model_host, *target.model_names).most_output
     limits = [limit for limit in (draft.params.get("max_tokens"), max_output) if limit is not None]
@@ -166,7 +169,7 @@ FIELDS: Mapping[str, FieldWriter] = {
     "images": unless_neutral("images", check_images),
     WINDOW: check_limited_window,
 }
-"""Writers of the fields besides tools. Other fields are refused unless neutral."""
+"""Writers of all fields except tools. A field without a writer is refused unless its value is neutral."""
 
 WRITTEN_ELSEWHERE = frozenset({"tools", "tool_choice"})
 """Fields that have no writer here, because the code for tools writes them."""

@@ -1,8 +1,8 @@
-"""Conversations of Cohere's v2 chat: roles, images, documents, reasoning, tool calls and their results.
+"""Translates conversations for Cohere's v2 chat: roles, images, documents, reasoning, tool calls and their results.
 
 Documents are sent beside the messages, as texts with a title; documents in a tool result stay in the result. Reasoning
-is sent back in the vendor's form: reasoning models begin their content with it, other models have a plan before their
-calls.
+is sent back in the vendor's form: reasoning models begin their content with reasoning, and other models have a plan
+before their calls.
 
 Sources: `cohere` 7.3.1 types `ChatMessageV2`, `Document`, `ToolContent`; "Chat", "Image inputs" and "Reasoning" pages,
 November 2026.
@@ -39,8 +39,8 @@ _TEXT_TYPES = ("text/", "application/json", "application/xml", "application/yaml
 class CohereConversation:
     """The translation of OpenAI-shaped messages into Cohere's messages.
 
-    `param` is the client's field that the messages come from. `reasons` is true if the model begins its content with
-    its reasoning. `documents` are the documents of the user's messages. `dropped` names the fields that were left out.
+    `param` is the client's field that holds the messages. `reasons` is true if the model begins its content with its
+    reasoning. `documents` are the documents of the user's messages. `dropped` names the fields that were left out.
     """
 
     __slots__ = ("_late_images", "_names", "_param", "_reasons", "_turns", "documents", "dropped")
@@ -55,7 +55,7 @@ class CohereConversation:
         self.dropped: list[str] = []
 
     def read(self, messages: Iterable[JsonValue]) -> list[JsonValue]:
-        """Return the native messages without empty ones, which the vendor refuses. Raises Refusal."""
+        """Return the native messages. Empty messages are left out, because the vendor refuses them. Raises Refusal."""
         for turn in read_conversation(messages, self._param):
             self.dropped += turn.unsent
             if turn.role != "tool":
@@ -86,7 +86,8 @@ class CohereConversation:
             self._turns.append(message)
 
     def _append_late_images(self) -> None:
-        """Append the images of the preceding results. The vendor accepts images in user messages only."""
+        """Append the images of the preceding results as a user message. The vendor accepts images in user messages
+        only."""
         if self._late_images:
             self._turns.append({"role": "user", "content": self._late_images})
             self._late_images = []
@@ -181,7 +182,7 @@ class CohereConversation:
         return joined_texts(turn.role, texts)
 
     def _note_marker(self, part: Part) -> None:
-        """Note a cache marker as dropped. The vendor has no field for it."""
+        """Record a cache marker as dropped. The vendor has no field for it."""
         if isinstance(part, OtherPart):
             marked = CACHE in part.value
         else:

@@ -1,4 +1,4 @@
-"""Reader of Cohere's stream events, which become chunks of the common shape. The event `message-end` completes a
+"""Reads Cohere's stream events and translates them into chunks of the common shape. The event `message-end` completes a
 stream.
 
 Sources: `cohere` 7.3.1 type `V2ChatStreamResponse`.
@@ -64,7 +64,8 @@ class CohereReader:
         self._marked_item = 0
         self._only_stop = only_stop(sent)
         self._starts: dict[int, int] = {}
-        # The arguments of custom tools' calls, by the call's number. They are returned as one text.
+        # The arguments of the calls of custom tools, by the call's number. The arguments of a call are returned as one
+        # text.
         self._custom_arguments: dict[int, list[str]] = {}
         # The numbers of the function calls that have no arguments so far.
         self._calls_without_arguments: set[int] = set()
@@ -106,7 +107,7 @@ class CohereReader:
         return NOTHING
 
     def _content(self, event: JsonObject) -> Events:
-        """Read the start or a delta of a content item. Reasoning has a key of its own."""
+        """Read the start or a delta of a content item. Reasoning is in a key of its own."""
         content, index = _message(event).get("content"), _index(event)
         holder = content if isinstance(content, dict) else {}
         text, thought = holder.get("text"), holder.get("thinking")
@@ -177,7 +178,7 @@ class CohereReader:
     def _rest_of(self, number: int) -> Events:
         """Return the chunks at the end of a call.
 
-        The text of a custom tool's call is only known when its arguments are complete. A function call without
+        The text of a custom tool's call can only be read when the arguments are complete. A function call without
         arguments gets an empty object.
         """
         if number in self._calls_without_arguments:

@@ -1,8 +1,8 @@
-"""Tools of a request to Cohere's v2 chat: definitions, the tool choice, and names that the vendor accepts.
+"""Writes the tools of a request to Cohere's v2 chat: definitions, the tool choice, and names that the vendor accepts.
 
 Sources: `cohere` 7.3.1 types `ToolV2`, `V2ChatRequestToolChoice`; "Structured outputs" and "Tool use" pages, November
-2026. The documentation of the second API has no rule for names, so names follow the rule of the first API: letters,
-digits and underscores.
+2026. The documentation of the v2 API has no rule for names, so names follow the rule of the v1 API: letters, digits and
+underscores.
 """
 
 import re
@@ -39,7 +39,8 @@ def offered_functions(params: Params) -> Mapping[str, JsonObject]:
 
 
 def put_tools(draft: RequestBody, params: Params, functions: Mapping[str, JsonObject], names: CohereToolNames) -> None:
-    """Add `tools`, `tool_choice` and `strict_tools` for parameters whose tools are functions. Raises Refusal."""
+    """Add `tools`, `tool_choice` and `strict_tools` for the request's parameters, whose tools must all be functions.
+    Raises Refusal."""
     if not offers_tools(params):
         return
     draft.dropped += other_members(params["tools"])

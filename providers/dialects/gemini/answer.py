@@ -1,4 +1,4 @@
-"""Reader of Gemini's responses, which are one object or a stream of objects that each hold the new parts.
+"""Reads Gemini's responses. A response is one object, or a stream of objects that each hold the new parts.
 
 The vendor leaves out fields with their default value: an index of 0, an empty text, a count of 0. Fields of the whole
 response without a common form (`model_version`, `response_id`, `create_time`, `prompt_feedback`, `traffic_type` …) are
@@ -46,14 +46,15 @@ class GeminiResponse:
         self._sent = sent
         self._candidates: dict[int, GeminiCandidate] = {}
         self._usage: JsonObject = {}
-        # Whether the last object had counts, which then include all objects so far.
+        # Whether the last object had token counts. Such counts include all objects so far.
         self._has_counts = False
         self._other_fields: JsonObject = {}
         self._blocked: JsonObject | None = None
         self._response_id = ""
 
     def read(self, value: JsonValue) -> Iterator[Chunk]:
-        """Read the next object, or several in a list. Raises UpstreamError for an error, after the chunks before it."""
+        """Read the next object, or a list of several objects. If an object is an error, raises UpstreamError after
+        yielding the chunks of the objects before it."""
         if isinstance(value, dict):
             return self._object(value)
         return self._objects(value if isinstance(value, list) else [])
@@ -95,7 +96,8 @@ class GeminiResponse:
     def _candidate(self, raw: JsonObject) -> GeminiCandidate | None:
         """Return the reader of a candidate.
 
-        `None` for a candidate that was not requested and has no parts. Raises UpstreamError if it has parts.
+        For a candidate that was not requested, return `None` if it has no parts, and raise UpstreamError if it has
+        parts.
         """
         index = _index_of(raw)
         candidate = self._candidates.get(index)
@@ -115,7 +117,7 @@ class GeminiResponse:
         usage = value.get("usageMetadata")
         self._has_counts = isinstance(usage, dict) and count_of(usage.get("candidatesTokenCount")) is not None
         if isinstance(usage, dict):
-            # Counts are cumulative. A value that is not a count replaces nothing.
+            # Counts are cumulative. A value that is not a count is ignored.
             for name, field_value in usage.items():
                 if not (name.endswith("TokenCount") and count_of(field_value) is None):
                     self._usage[name] = field_value
@@ -131,7 +133,8 @@ class GeminiResponse:
             self._blocked = feedback
 
     def end(self) -> Iterator[StreamEvent]:
-        """Yield the finish of each choice, and the usage. Raises UpstreamError for a choice without a finish."""
+        """Yield the finish reason of each choice, and the usage. Raises UpstreamError for a choice without a finish
+        reason."""
         if not self._candidates and self._blocked is not None:
             self._candidates[0] = self._blocked_prompt(self._blocked)
         if not self._candidates:
@@ -151,7 +154,8 @@ class GeminiResponse:
             yield usage
 
     def usage_so_far(self) -> Usage | None:
-        """Return the usage that the vendor has reported so far. Every object may have the counts up to its own text."""
+        """Return the usage that the vendor has reported so far. Every object may have the counts up to and including
+        its own text."""
         usage = usage_of(self._usage)
         return usage if self._has_counts else as_estimate(usage)
 

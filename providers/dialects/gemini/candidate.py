@@ -1,15 +1,17 @@
-"""One candidate of a Gemini response: its parts as chunks of the common shape, and its metadata at the end.
+"""Reads one candidate of a Gemini response: its parts become chunks of the common shape, and its metadata follows in
+the last chunk.
 
 Thoughts become `reasoning_details` of the format `unknown`, because clients leave out unsigned details of a vendor's
-own format when they send them back. The signature of a text is a detail of Google's format beside `Chunk.signature`.
-The signature of a call is in the call's id and in its `extra_content`. Parts without a common form (code that the
-vendor ran, its results, calls of Google's own tools) are listed unchanged in the message's `google_parts`, from which
-they are sent back to the vendor. Fields of a candidate without a common form become fields of the choice, under the
-vendor's names with underscores: `grounding_metadata`, `citation_metadata`, `url_context_metadata`, `safety_ratings`,
-`finish_message`, `avg_logprobs` and the like.
+own format when they send them back. The signature of a text is returned as a detail in Google's format and in
+`Chunk.signature`. The signature of a call is in the call's id and in its `extra_content`. Parts without a common form
+(code that the vendor ran, its results, calls of Google's own tools) are listed unchanged in the message's
+`google_parts`. If the client sends that list back, the gateway sends the parts back to the vendor. Fields of a
+candidate without a common form become fields of the choice, under the vendor's names with underscores:
+`grounding_metadata`, `citation_metadata`, `url_context_metadata`, `safety_ratings`, `finish_message`, `avg_logprobs`
+and the like.
 
-Sources: `google-genai` 3.4.0 types `Candidate`, `Part`; @openrouter/ai-sdk-provider 2.10.0 on details that are left
-out, November 2026.
+Sources: `google-genai` 3.4.0 types `Candidate`, `Part`; @openrouter/ai-sdk-provider 2.10.0 for the details that clients
+leave out, November 2026.
 """
 
 import binascii
@@ -46,7 +48,7 @@ _NO_EXTRAS = Extras()
 
 @dataclass(slots=True)
 class _OpenFunctionCall:
-    """An incomplete call, whose arguments arrive in several parts."""
+    """A call that is not complete yet, because its arguments arrive in several parts."""
 
     name: str
     call_id: JsonValue
@@ -76,8 +78,8 @@ class _NewParts:
 
 
 class AudioJoiner:
-    """Splits the chunks of one audio file anew. Clients join the chunks as base64 text, so each chunk holds a multiple
-    of three bytes."""
+    """Divides one audio file into new chunks, each a multiple of three bytes long, because clients concatenate the
+    base64 text of the chunks."""
 
     __slots__ = ("_rest",)
 
@@ -92,7 +94,7 @@ class AudioJoiner:
         return binascii.b2a_base64(pending[:ready], newline=False).decode()
 
     def end(self) -> str:
-        """Return the base64 of the rest."""
+        """Return the base64 of the remaining bytes."""
         rest, self._rest = self._rest, b""
         return binascii.b2a_base64(rest, newline=False).decode()
 
@@ -131,11 +133,11 @@ class GeminiCandidate:
         # The text offsets of the parts of the first object, by part number.
         self._part_starts: dict[int, int] = {}
         self._other_fields: JsonObject = {}
-        # The signature of a text, until a call's id carries it.
+        # The signature of the last text, until the id of a following call contains it.
         self._text_signature: str | None = None
         self._open_call: _OpenFunctionCall | None = None
         self._audio: AudioJoiner | None = None
-        # The number of reasoning details, and whether the last one is a thought that may continue.
+        # The number of reasoning details so far, and whether the last of them is a thought that may continue.
         self._detail_count = 0
         self._in_thought = False
 
@@ -180,7 +182,7 @@ class GeminiCandidate:
             self._other_fields["finishMessage"] = self._message
         signature = self._text_signature and mark_service(self._text_signature, service_of(self._sent.target))
         extras = self._last_extras(signature)
-        # The signature of a text before a call is in the call's id instead.
+        # If a call follows the text, the call's id contains the signature instead.
         return Chunk(self._index, text, reason, native, refusal=refusal, signature=signature, extras=extras)
 
     def _last_extras(self, signature: str | None) -> Extras | None:
@@ -209,7 +211,8 @@ class GeminiCandidate:
             self._texts.clear()
 
     def _store_field(self, name: str, value: JsonValue) -> None:
-        """Store a field until the end. A later value completes or replaces an earlier one."""
+        """Store a field of the candidate for the last chunk. A later value of the field completes or replaces an
+        earlier value."""
         earlier = self._other_fields.get(name)
         if isinstance(earlier, dict) and isinstance(value, dict) and len(earlier) < MAX_UNKNOWN_FIELDS:
             self._other_fields[name] = {**earlier, **value}
@@ -273,8 +276,8 @@ class GeminiCandidate:
         return {"type": "reasoning.text", "text": text, "format": UNKNOWN_FORMAT, "index": self._detail_count - 1}
 
     def _read_media(self, part: JsonObject, signature: str | None, new: _NewParts) -> bool:
-        """Add an image or audio, and return whether the part was one. Images of thoughts are not part of the
-        response."""
+        """Add an image or audio, and return whether the part was an image or audio. Images of thoughts are not part of
+        the response."""
         inline = part.get("inlineData")
         kind, data = (inline.get("mimeType"), inline.get("data")) if isinstance(inline, dict) else (None, None)
         if not isinstance(kind, str) or not isinstance(data, str) or part.get("thought") is True:
@@ -347,7 +350,8 @@ def _extra_content(signature: str) -> JsonObject:
 
 
 def _only_text(parts: JsonValue) -> str:
-    """Return the text of a single part that has only text, as nearly every chunk has; empty for other parts."""
+    """Return the text if there is a single part and it has only text, as in nearly every chunk; otherwise return an
+    empty text."""
     if not isinstance(parts, list) or len(parts) != 1:
         return ""
     (part,) = parts

@@ -1,6 +1,6 @@
 """Gemini's `generateContent`, on the Gemini API and on Vertex AI.
 
-It cannot continue a raw prompt, so a prompt becomes one user turn.
+The API cannot continue a raw prompt, so a prompt becomes one user turn.
 
 Sources: `google-genai` 3.4.0 and its calls to a mock transport; API reference, November 2026.
 """
@@ -87,7 +87,7 @@ def _put_prompt(draft: RequestBody, names: GeminiToolNames) -> None:
     if conversation.system:
         draft.body["systemInstruction"] = {"parts": conversation.system}
     draft.body["contents"] = conversation.contents
-    # One setting applies to all images, so the highest resolution that any image needs is sent.
+    # One setting applies to all images, so the highest resolution that any image requests is sent.
     resolution = next((one for one in _RESOLUTIONS if one in conversation.resolutions), None)
     if resolution is not None:
         draft.put(f"{CONFIG}.mediaResolution", resolution)
@@ -99,8 +99,8 @@ def _url(target: Target, path: str, stream: bool) -> str:
 
 
 def _headers(request: UnifiedRequest) -> Mapping[str, str]:
-    """Return the client's headers, with the seconds that a non-streaming response may take. Streams have no such
-    limit."""
+    """Return the client's headers, and for a non-streaming response a header with the maximum duration in seconds.
+    Streams have no such limit."""
     headers = dict(request.extra_headers or {})
     if request.timeout is not None and not request.stream:
         headers = {"x-server-timeout": str(math.ceil(request.timeout)), **headers}

@@ -123,7 +123,7 @@ _MAX_LABELS = 64
 
 
 def _labels(draft: RequestBody, value: object) -> None:
-    """Write the metadata pairs that can be labels of Vertex AI, and name the others as dropped."""
+    """Write the metadata pairs that can be labels of Vertex AI, and report the other pairs as dropped."""
     given = value if isinstance(value, dict) else {}
     fitting = {
         key: text
@@ -172,9 +172,10 @@ def profile_for(profile: Profile, *names: str) -> Profile:
 
 @lru_cache(maxsize=1024)
 def fields_of(profile: Profile, reasons: bool = True) -> Mapping[str, FieldWriter]:
-    """Return the writers of a profile's fields besides tools. Other fields are refused unless neutral.
+    """Return the writers of a profile's fields, except the tools. A field without a writer is refused unless its value
+    is neutral.
 
-    For a model that does not reason, the writers of the reasoning settings refuse them with that reason.
+    For a model that does not reason, the writers of the reasoning settings refuse with that reason.
     """
     puts = {**_FIELDS, **{name: _number(profile, name) for name in _NUMBER_NAMES}}
     accepted = profile.wires[Operation.CHAT].accepts

@@ -1,4 +1,4 @@
-"""Gemini's finish reasons in the common words, and the reasons that mean failure.
+"""Translates Gemini's finish reasons into the common finish reasons, and lists the reasons that mean failure.
 
 Sources: `google-genai` 3.4.0 types `FinishReason`, `BlockedReason`, November 2026.
 """
@@ -44,7 +44,8 @@ _FAILURES: Mapping[str, FailureKind] = {
 }
 
 BLOCKED = "PROMPT_BLOCKED_"
-"""The prefix of a block reason. The reasons why a prompt was blocked are another enum than finish reasons."""
+"""The prefix that marks a block reason among the finish reasons. The vendor gives the reason why a prompt was blocked
+in a different enum from finish reasons."""
 
 
 def check_finish(finish: str, message: str | None) -> None:
@@ -55,7 +56,8 @@ def check_finish(finish: str, message: str | None) -> None:
 
 
 def finish_reason(reason: str, called: bool) -> tuple[str, str | None]:
-    """Return the finish reason as `read_finish_reason` does."""
+    """Return the common finish reason, and the vendor's own reason if it is more specific, otherwise `None`. `called`
+    is true if the choice has a tool call; the common reason `stop` is then replaced by `tool_calls`."""
     if reason.startswith(BLOCKED):
         return "content_filter", reason.removeprefix(BLOCKED)
     finish, native = read_finish_reason(reason, _PLAIN, _PRECISE)

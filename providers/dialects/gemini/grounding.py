@@ -1,10 +1,11 @@
-"""Sources of a response as OpenAI's annotations: Google's grounding and citations.
+"""Translates the sources of a response, Google's grounding and citations, into OpenAI's annotations.
 
-The vendor counts UTF-8 bytes, over the texts of a response without its thoughts or within the part that it names. Its
-offsets may be slightly wrong, so the text of the segment decides. OpenAI counts code points.
+The vendor's offsets count UTF-8 bytes, over all texts of a response except its thoughts or, if a segment names a part,
+within that part. These offsets may be slightly wrong, so the text of the segment decides. OpenAI's offsets count code
+points.
 
-Sources: `google-genai` 3.4.0 types `GroundingMetadata`, `Segment`, `CitationMetadata`; pydantic-ai 2.68.0 on offsets,
-November 2026.
+Sources: `google-genai` 3.4.0 types `GroundingMetadata`, `Segment`, `CitationMetadata`; pydantic-ai 2.68.0 for wrong
+offsets, November 2026.
 """
 
 from bisect import bisect_right
@@ -13,19 +14,19 @@ from collections.abc import Iterator, Mapping
 from providers.json_types import JsonObject, JsonValue
 
 MAX_ANNOTATIONS = 4096
-"""The maximum number of annotations of one response, because each repeats the address of its source. The vendor's own
-fields hold all of them."""
+"""The maximum number of annotations of one response. The number is limited because each annotation repeats the address
+of its source. The vendor's own fields hold all of them."""
 
 MAX_ANNOTATED_TEXT = 2**20
-"""The maximum number of characters of a response that are stored for its annotations. A longer response has no
-annotations."""
+"""The maximum number of characters of a response's text that are stored for its annotations. A response with a longer
+text has no annotations."""
 
 _MAX_SEARCHED = 2**24
 """The maximum number of characters that are searched in one response for segments whose offsets are wrong."""
 
 _BLOCK_BYTES = 1024
 _LATER_BYTES = bytes(range(0x80, 0xC0))
-"""UTF-8 bytes that do not begin a character."""
+"""The UTF-8 bytes that cannot be the first byte of a character."""
 
 _URL_KEYS = ("uri", "sourceUri")
 
@@ -47,7 +48,7 @@ class SegmentFinder:
                 self._first_of_block.append(self._first_of_block[-1] + characters)
 
     def find(self, segment: JsonObject) -> tuple[int, int]:
-        """Return the code points at which a segment begins and ends."""
+        """Return the positions, in code points, at which a segment begins and ends."""
         part = self._parts.get(_count(segment, "partIndex"), 0)
         before = self._bytes_before(part)
         start = self._point(before + _count(segment, "startIndex"))
@@ -65,7 +66,8 @@ class SegmentFinder:
         return start, end
 
     def _point(self, byte: int) -> int:
-        """Return the code point that begins at a byte, or the next one."""
+        """Return the position of the code point that begins at a byte offset, or of the next code point if the offset
+        is within one."""
         byte = min(max(byte, 0), len(self._data))
         if len(self._first_of_block) == 1:
             return byte
@@ -74,7 +76,7 @@ class SegmentFinder:
         return self._first_of_block[block] + len(self._data[start : start + rest].translate(None, _LATER_BYTES))
 
     def _bytes_before(self, point: int) -> int:
-        """Return the byte at which a code point begins."""
+        """Return the byte offset at which a code point begins."""
         if len(self._first_of_block) == 1:
             return point
         block = min(bisect_right(self._first_of_block, point), len(self._first_of_block)) - 1
@@ -92,7 +94,8 @@ class SegmentFinder:
 def annotations_of(
     text: str, parts: Mapping[int, int], grounding: JsonValue, citations: JsonValue
 ) -> tuple[JsonObject, ...]:
-    """Return the annotations of a response's text, from its `groundingMetadata` and its `citationMetadata`."""
+    """Return the annotations of a response's text, made from the response's `groundingMetadata` and
+    `citationMetadata`."""
     annotations: list[JsonObject] = []
     finder = SegmentFinder(text, parts)
     for source, segment in (*_grounded(grounding), *_cited(citations)):
@@ -124,7 +127,7 @@ def _cited(raw: JsonValue) -> Iterator[tuple[JsonObject, JsonObject]]:
 
 
 def _source(chunk: JsonValue) -> JsonObject | None:
-    """Return the address and the title of a grounding chunk of any kind; `None` without a web address."""
+    """Return the address and the title of a grounding chunk of any kind; `None` if the chunk has no web address."""
     for value in chunk.values() if isinstance(chunk, dict) else ():
         if isinstance(value, dict) and (source := _with_address(value)) is not None:
             return source

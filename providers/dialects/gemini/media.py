@@ -1,4 +1,4 @@
-"""Images, documents, audio and videos in Gemini's form, as the data or the address that the client gave.
+"""Translates images, documents, audio and videos into Gemini's form, as the data or the address that the client gave.
 
 Nothing is fetched. The vendor requires a media type beside an address: the client's type, else the type for the file
 extension, else the usual type of the kind.
@@ -72,20 +72,21 @@ _GOOGLE_PARTS: Mapping[str, str] = {
     "toolResponse": "toolResponse",
     "tool_response": "toolResponse",
 }
-"""The vendor's own parts that a client may send, under either spelling."""
+"""The vendor's own parts that a client may send, by both spellings of their names."""
 
 
 _FIELDS_BESIDE = ("videoMetadata", "thoughtSignature")
 
 
 GOOGLE_PARTS = "google_parts"
-"""The field of a message that lists parts unchanged."""
+"""The field of a message that lists the parts of Google's own tools unchanged."""
 
 _SENT_BACK = ("executableCode", "codeExecutionResult", "toolCall", "toolResponse")
 
 
 class Unsendable(ValueError):
-    """Media that the vendor does not accept. The message is the rest of a sentence that begins with "messages[n]"."""
+    """Media that the vendor does not accept. The exception's message continues a sentence that begins with
+    "messages[n]"."""
 
 
 def media_part(part: Image | Document | Video, files: str | None) -> JsonObject:
@@ -105,7 +106,7 @@ def media_part(part: Image | Document | Video, files: str | None) -> JsonObject:
     )
     if media_type is None and not (isinstance(media, UploadedFile) and files is not None and uri.startswith(files)):
         media_type = _USUAL_TYPE[type(part)]
-    # For files that were uploaded to the service, the service itself knows the type.
+    # The service itself knows the type of a file that was uploaded to it.
     return {"fileData": {"fileUri": uri} if media_type is None else {"mimeType": media_type, "fileUri": uri}}
 
 

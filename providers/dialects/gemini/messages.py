@@ -1,12 +1,13 @@
-"""Conversations in Gemini's form: instructions, turns, media, function calls, their signatures and their results.
+"""Translates conversations into Gemini's form: instructions, turns, media, function calls, and the signatures and
+results of these calls.
 
-Reasoning texts are not sent back: the model continues from the signatures of its calls and texts. Reasoning is only
-named as dropped if there is no signature. A part that holds nothing but a signature is not sent either, because the
-vendor refuses it.
+Reasoning texts are not sent back: the model continues from the signatures of its calls and texts. Reasoning is reported
+as dropped only if there is no signature. A part that holds only a signature is not sent either, because the vendor
+refuses such a part.
 
 Sources: `google-genai` 3.4.0 types `Content`, `Part`, `FunctionResponse`; "Function calling" and "Thought signatures"
-pages of the Gemini API; pydantic-ai 2.68.0 `models/google` on media in results and on parts that are refused when sent
-back, November 2026.
+pages of the Gemini API; pydantic-ai 2.68.0 `models/google` for media in results and for parts that the vendor refuses
+when they are sent back, November 2026.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -80,7 +81,7 @@ class GeminiFeatures:
 
 @frozen
 class _SeenCall:
-    """A call of the conversation: its name and id on the wire, and its position among all calls."""
+    """A call of the conversation: its name and id as sent to the vendor, and its position among all calls."""
 
     name: str
     id: str
@@ -90,8 +91,8 @@ class _SeenCall:
 class GeminiConversation:
     """The translation of OpenAI-shaped messages into Gemini's contents.
 
-    `folded` is true if an instruction or the media of a result were moved. `resolutions` are the resolutions of the
-    images. `dropped` names advisory fields that were left out.
+    `folded` is true if an instruction or the media of a result were moved. `resolutions` are the resolutions that the
+    images request. `dropped` names advisory fields that were left out.
     """
 
     __slots__ = (
@@ -146,7 +147,7 @@ class GeminiConversation:
             raise Refusal(self._param, f"'{self._param}' holds no text for the model to answer.", _INVALID_VALUE)
 
     def _add_message(self, turn: Turn, message: JsonValue) -> None:
-        """Translate a message that is not a plain one."""
+        """Translate a message that is more than a role and a text."""
         self.dropped |= dict.fromkeys(turn.unsent)
         match turn.role:
             case "system":
@@ -223,7 +224,7 @@ class GeminiConversation:
         before = next((ids.text_signature for ids in signed if ids.text_signature and self._signed_here(ids)), None)
         signed_here = all(map(self._signed_here, signed))
         if google_parts and not (calls and signed_here):
-            # The vendor requires these parts only between calls, and they may be from the other service.
+            # The vendor requires these parts only between calls. They may come from the other Google service.
             self.dropped[GOOGLE_PARTS], google_parts = None, []
         text_signature = before or (signed_here and signatures.of_text) or next(iter(unassigned), None)
         last = next((part for part in reversed(content) if "text" in part), None)
@@ -254,7 +255,8 @@ class GeminiConversation:
         return parts
 
     def _unsigned_call(self, call: ToolUse, identity: str) -> JsonObject:
-        """Return a call under the vendor's own id, without a signature, and store it for its result."""
+        """Return a call without a signature, under the id that the vendor gave it, and store the call for its
+        result."""
         self._note_marker(call.cache)
         name = self._names.used(call.name)
         function: JsonObject = {"name": name, "args": call.arguments}
@@ -321,8 +323,8 @@ class GeminiConversation:
     # Parts ------------------------------------------------------------------------------------------------------------
 
     def _append(self, role: str, parts: Sequence[JsonValue]) -> None:
-        """Append to the last content if it has the same role, or begin a new content. Results have a content of their
-        own."""
+        """Append a part to the last content if the roles match, otherwise to a new content. Results have a content of
+        their own."""
         if not parts:
             return
         open_parts = (
@@ -337,7 +339,7 @@ class GeminiConversation:
             self.contents.append(self._last_content)
 
     def _parts(self, turn: Turn) -> list[JsonObject]:
-        """Return the native parts of a turn besides its calls. Blank texts are left out, because the vendor refuses
+        """Return all native parts of a turn except its calls. Blank texts are left out, because the vendor refuses
         them."""
         parts: list[JsonObject] = []
         for part in turn.parts:

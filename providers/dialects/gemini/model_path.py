@@ -1,4 +1,4 @@
-"""The path and the generation of a Gemini model, and the service that runs it.
+"""Derives the URL path and the generation of a Gemini model, and the Google service that runs it.
 
 Sources: "Thinking", "Thought signatures", "Function calling" and "Structured output" pages, November 2026.
 """
@@ -15,9 +15,9 @@ _PATH_WITH_COLLECTION = re.compile(r"(?:tunedModels|endpoints)/[^/]+")
 
 
 def model_path(path: str, model: str) -> str:
-    """Return the path of a model. `path` is the path of the vendor's own models.
+    """Return the URL path of a model. `path` is the path of the vendor's own models.
 
-    Names of tuned models and of endpoints begin with their own collection.
+    The name of a tuned model or an endpoint begins with the name of its own collection.
     """
     model = model.removeprefix("models/")
     if _PATH_WITH_COLLECTION.fullmatch(model):
@@ -35,5 +35,5 @@ def is_modern(target: Target) -> bool:
 
 
 def service_of(target: Target) -> Service:
-    """Return the Google service of a target, which its paths show."""
+    """Return the Google service of a target. The target's paths show the service."""
     return "vertex" if "/publishers/" in target.profile.wires[Operation.CHAT].path else "studio"

@@ -1,7 +1,8 @@
 """The reasoning settings that Gemini's models accept, and the setting for each word of effort.
 
-Sources: pydantic-ai 2.68.0 `profiles/google`, whose authors tried each model, and litellm 1.109.1's model map; budgets
-by word from the "OpenAI compatibility" page, which the vendor's own endpoint follows; "Thinking" page, November 2026.
+Sources: pydantic-ai 2.68.0 `profiles/google`, whose authors tested each model, and litellm 1.109.1's model map; for the
+budget of each word the "OpenAI compatibility" page, which the vendor's own endpoint follows; "Thinking" page, November
+2026.
 """
 
 import re
@@ -34,7 +35,7 @@ class ReasoningRule:
     def level(self, word: str) -> tuple[str, bool]:
         """Return the level for a word of effort, and whether the level means the same as the word.
 
-        A level that the models lack becomes the next higher one, or the highest.
+        A level that the models lack becomes the next higher level if there is one, else the highest level.
         """
         wanted = _LEVELS[word]
         above = _ORDER[_ORDER.index(wanted) :]
@@ -42,7 +43,7 @@ class ReasoningRule:
         return found, found == word.upper()
 
     def budget(self, tokens: int) -> int:
-        """Return the nearest budget that the models accept; -1 leaves it to the model."""
+        """Return the nearest budget that the models accept. A budget of -1 leaves the budget to the model."""
         if tokens == -1 or (tokens == 0 and self.can_switch_off):
             return tokens
         return min(max(tokens, self.least), self.most)
@@ -57,7 +58,7 @@ _LEVELS: Mapping[str, str] = {
     "xhigh": HIGH,
     "max": HIGH,
 }
-"""Levels by word. No model is documented to accept the API's XHIGH."""
+"""The level for each word of effort. The API's level XHIGH is not used: no model is documented to accept it."""
 
 BUDGETS: Mapping[str, int] = {
     "none": 0,
@@ -68,7 +69,7 @@ BUDGETS: Mapping[str, int] = {
     "xhigh": 24576,
     "max": 32768,
 }
-"""Reasoning tokens by word, before a model's own bounds."""
+"""The budget in reasoning tokens for each word of effort, before a model's own bounds apply."""
 
 EFFORT_WORDS = tuple(_LEVELS)
 """Every word of effort, the lowest first."""
@@ -89,7 +90,7 @@ _RULES: tuple[tuple[re.Pattern[str], ReasoningRule], ...] = tuple(
         (r"gemini-3(?:\.[0-6])?-flash", _ALL),
     )
 )
-"""Rules by model name. The first match counts."""
+"""The rules by model name. The first rule that matches counts."""
 
 ZERO_BUDGET_ON_VERTEX = re.compile(r"(?:^|[/_-])gemini-3\.1-pro")
 """Models that accept a budget of 0 on Vertex AI, although they have levels."""

@@ -1,6 +1,7 @@
-"""Arguments of a function call that arrive in several parts, each with its JSON path.
+"""Assembles the arguments of a function call that arrive in several parts, each with its JSON path.
 
-The gateway does not request partial arguments. On Vertex AI a client may, with `inference_extra_params`.
+The gateway does not request partial arguments, but on Vertex AI a client may request them with
+`inference_extra_params`.
 
 Source: `google-genai` 3.4.0 types `FunctionCall.partial_args`, `PartialArg`, November 2026.
 """
@@ -15,7 +16,7 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d{1,4})\]|\['([^']*)'\]|\[\"([^\"]*)\"\]"
 _VALUES = ("numberValue", "boolValue", "stringValue")
 
 MAX_DEPTH = 64
-"""The maximum depth of nested arguments, which is the limit of a client's request too."""
+"""The maximum depth of nested arguments. The same limit applies to a client's request."""
 
 Step = str | int
 
@@ -23,8 +24,8 @@ Step = str | int
 class ArgumentAssembler:
     """Assembles the arguments of one call.
 
-    `_texts` holds the strings that arrive in several deltas, by the identity of their container and their key or index.
-    The deltas are joined once, at the end.
+    `_texts` holds the strings that arrive in several deltas, by the identity of their container and by their key or
+    index in it. The deltas of a string are joined once, at the end.
     """
 
     __slots__ = ("_arguments", "_texts")
@@ -34,12 +35,13 @@ class ArgumentAssembler:
         self._texts: dict[tuple[int, Step], _StringDeltas] = {}
 
     def update(self, fields: JsonObject) -> None:
-        """Set complete fields."""
+        """Set arguments that arrived complete."""
         for name, value in fields.items():
             self._set(self._arguments, name, value)
 
     def add_partial(self, partials: JsonValue) -> None:
-        """Set the values of partial arguments. Raises UpstreamError for a path that cannot be followed."""
+        """Set the values of partial arguments at their paths. Raises UpstreamError for a path that cannot be
+        followed."""
         for partial in partials if isinstance(partials, list) else ():
             path = partial.get("jsonPath") if isinstance(partial, dict) else None
             if not isinstance(partial, dict) or not isinstance(path, str):
@@ -61,7 +63,7 @@ class ArgumentAssembler:
             if next_step is not None and isinstance(old, dict | list):
                 container = old
             elif next_step is None and isinstance(old, str) and isinstance(value, str):
-                # A further delta of a string.
+                # This is a further delta of a string.
                 self._texts.setdefault((id(container), step), _StringDeltas(container, step, [old])).deltas.append(
                     value
                 )
@@ -75,8 +77,8 @@ class ArgumentAssembler:
 
 
 class _StringDeltas(NamedTuple):
-    """The deltas of a string, with its container and its key or index. The reference to the container keeps its
-    identity from being reused."""
+    """The deltas of a string, with its container and its key or index. The reference to the container keeps the
+    container alive, so that no other object gets its identity."""
 
     container: JsonValue
     step: Step

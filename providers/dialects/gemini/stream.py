@@ -1,10 +1,10 @@
-"""Decoder of Gemini's event stream, which becomes chunks of the common shape.
+"""Decodes Gemini's event stream into chunks of the common shape.
 
-A stream is complete if every choice has a finish reason. The end is yielded when the body ends, because usage may
-follow the last finish reason.
+A stream is complete if every choice has a finish reason. The last events are yielded when the body ends, because usage
+may follow the last finish reason.
 
-Sources: "streamGenerateContent" of the API reference, November 2026; errors without framing as quoted in public issue
-threads.
+Sources: "streamGenerateContent" of the API reference, November 2026; errors without event framing as quoted in public
+issue threads.
 """
 
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ class GeminiStream:
             for event in self._frames.finish():
                 yield from self._response.read(self._value(*event))
         except UpstreamError as error:
-            # If the body was cut within the last event, the event is not JSON.
+            # If the body was cut off within the last event, the event is not JSON.
             raise (cut() if error.failure.kind is FailureKind.MALFORMED else error) from None
         if not self._response.ended:
             raise cut()
@@ -88,5 +88,5 @@ class GeminiStream:
             return self._characters.parse(payload)
         except orjson.JSONDecodeError:
             if payload == _DONE:
-                return None  # sent by a server in between; `finish` checks whether the response is complete
+                return None  # such an event comes from a proxy; `finish` checks whether the response is complete
             raise malformed("holds an event that is not JSON") from None

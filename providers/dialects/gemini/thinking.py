@@ -1,10 +1,10 @@
 """Writers of the reasoning settings, `reasoning_effort` and Anthropic's `thinking`, by the rules of the model.
 
-A setting that a model cannot honour exactly becomes the nearest one that it accepts, and is named as emulated. For a
-model that does not reason, every effort except `none` is refused.
+A setting that a model cannot honour exactly becomes the nearest setting that the model accepts, and is reported as
+emulated. For a model that does not reason, every effort except `none` is refused.
 
-Sources: see `providers.dialects.gemini.models`; the errors "Thinking is not enabled for this model" and "Budget 0 is
-invalid. This model only works in thinking mode." as pydantic-ai 2.68.0 records them, November 2026.
+Sources: the sources of `providers.dialects.gemini.models`; the errors "Thinking is not enabled for this model" and
+"Budget 0 is invalid. This model only works in thinking mode." as quoted in pydantic-ai 2.68.0, November 2026.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ def rule_of(target: Target) -> ReasoningRule:
 def _put_effort(draft: RequestBody, value: object) -> None:
     rule = rule_of(draft.target)
     if value is True:
-        return  # the model's default
+        return  # the model's default counts
     if isinstance(value, int) and not isinstance(value, bool):
         _put_budget(draft, rule, _EFFORT, value)
         if value != 0:
@@ -72,7 +72,8 @@ def _put_budget(draft: RequestBody, rule: ReasoningRule, field: str, tokens: int
 
 
 def _below_limit(draft: RequestBody, rule: ReasoningRule, budget: int) -> int:
-    """Return a budget of at most half the token limit, which includes reasoning, but at least the model's minimum."""
+    """Return the budget, lowered to half the token limit, which includes reasoning, but at least the model's
+    minimum."""
     limit = draft.params.get("max_tokens")
     return budget if limit is None or budget <= 0 else min(budget, max(rule.least, limit // 2, 1))
 
@@ -107,7 +108,7 @@ def _refuse_thinking(draft: RequestBody, value: object) -> None:
 
 
 REASONING_WRITERS: Mapping[str, FieldWriter] = {_EFFORT: _put_effort, _THINKING: _put_thinking}
-"""Writers for models that reason."""
+"""Writers of the reasoning settings for models that reason."""
 
 REFUSING_WRITERS: Mapping[str, FieldWriter] = {_EFFORT: _refuse_effort, _THINKING: _refuse_thinking}
-"""Writers for models that do not reason."""
+"""Writers that refuse the reasoning settings, for models that do not reason."""

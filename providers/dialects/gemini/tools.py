@@ -1,9 +1,10 @@
-"""Tools of a request to Gemini: function declarations, the tool choice, function names in the form that Gemini allows,
-and Google's own tools.
+"""Writes the tools of a request to Gemini: function declarations, the tool choice, Google's tools, and names that the
+vendor's pattern allows.
 
 For a tool that Google runs itself, such as Google Search, a client writes `{"type": "google_search"}`. The tool's
-settings stand beside `type` or below the tool's name, in the vendor's spelling or with underscores. Beside functions
-such tools require Gemini 3. The Gemini API then requires a switch that Vertex AI does not know.
+settings stand beside `type` or below the tool's name, in the vendor's spelling or with underscores. A request with both
+functions and such tools requires Gemini 3. For such a request the Gemini API requires a switch that Vertex AI does not
+know.
 
 Sources: `google-genai` 3.4.0 types `Tool`, `FunctionDeclaration`, `FunctionCallingConfig`; "Function calling" and "Tool
 combination" pages; the error "Please enable tool_config.include_server_side_tool_invocations to use Built-in tools with
@@ -79,7 +80,8 @@ def server_tool(tool: JsonObject) -> JsonObject | None:
 
 
 def split_tools(tools: Sequence[JsonObject]) -> tuple[list[JsonObject], list[JsonObject]]:
-    """Return the vendor's own tools in its form, and the other entries unchanged."""
+    """Return the entries of `tools` that are the vendor's own tools, in the vendor's form, and the other entries
+    unchanged."""
     google_tools: list[JsonObject] = []
     others: list[JsonObject] = []
     for tool in tools:
@@ -111,7 +113,7 @@ def put_tools(draft: RequestBody, names: GeminiToolNames, service: Service) -> N
     choice = params.get("tool_choice")
     config = native_choice(choice, _MODES, names, lambda name: {"mode": "ANY", "allowedFunctionNames": [name]})
     if config is None and any(_strict(tool["function"]) for tool in functions):
-        # The model may still respond with text, but its calls must match their declarations.
+        # In this mode the model may still respond with text, but its calls must match the functions' declarations.
         config = {"mode": "VALIDATED"}
     tool_config: JsonObject = {} if config is None else {"functionCallingConfig": config}
     if google_tools and service == "studio":
@@ -121,7 +123,8 @@ def put_tools(draft: RequestBody, names: GeminiToolNames, service: Service) -> N
 
 
 def _put_google_tools(draft: RequestBody, google_tools: list[JsonObject]) -> None:
-    """Add tools that Google runs, without functions beside them. Raises Refusal if the tool choice requires one."""
+    """Add the tools that Google runs, for a request without functions. Raises Refusal if the tool choice requires a
+    tool call."""
     choice = draft.params.get("tool_choice")
     if choice in (None, "auto"):
         draft.body["tools"] = [*google_tools]

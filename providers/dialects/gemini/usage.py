@@ -1,4 +1,4 @@
-"""Token counts and log probabilities of Gemini's responses in the common shape.
+"""Translates the token counts and log probabilities of Gemini's responses into the common shape.
 
 Sources: `google-genai` 3.4.0 types `GenerateContentResponseUsageMetadata`, `ModalityTokenCount`, `LogprobsResult`,
 November 2026.
@@ -19,10 +19,10 @@ from providers.json_types import JsonObject, JsonValue
 
 def usage_of(raw: JsonObject, searches: int = 0) -> Usage | None:
     """Return the token counts with OpenAI's meaning: completion tokens include reasoning tokens. `None` if there are no
-    counts. `searches` is the number of queries of the vendor's search, which the vendor does not count itself.
+    counts. `searches` is the number of queries of the vendor's search, which the vendor's own usage does not include.
 
-    Older models include reasoning tokens in the candidates' count. The total count shows whether a model does. Tokens
-    of images, audio, videos and documents are reported separately if there are any.
+    Older models include reasoning tokens in the candidates' count. The total count shows whether this is so for a
+    response. Tokens of images, audio, videos and documents are reported separately if there are any.
     """
     prompt, total = _count(raw, "promptTokenCount"), _count(raw, "totalTokenCount")
     if prompt is None:
@@ -52,7 +52,7 @@ def _known_counts(details: dict[str, int | None]) -> dict[str, int] | None:
 
 
 def _modalities(raw: JsonValue) -> dict[str, int]:
-    """Return the tokens of each modality, or nothing if all are text."""
+    """Return the number of tokens of each modality, or an empty mapping if all tokens are text."""
     counts: dict[str, int] = {}
     for entry in raw if isinstance(raw, list) else ():
         modality = entry.get("modality") if isinstance(entry, dict) else None
@@ -67,7 +67,8 @@ def _count(raw: JsonObject, name: str) -> int | None:
 
 
 def logprobs_of(raw: JsonValue) -> ContentLogprobs | None:
-    """Return each token with its alternatives. The vendor leaves out a log probability of 0."""
+    """Return each token with its alternatives. The vendor leaves out a log probability of 0, so a missing one counts as
+    0."""
     if not isinstance(raw, dict):
         return None
     chosen, tops = raw.get("chosenCandidates"), raw.get("topCandidates")

@@ -149,7 +149,7 @@ _WATCHED = frozenset({"n", "best_of", "echo", "stop", STOP_STRING, "parallel_too
 def capabilities(operation: Operation, outgoing: Operation, counted: bool, verifies: bool) -> Capabilities:
     """Return the capabilities for clients of `operation` if the upstream call's operation is `outgoing`.
 
-    `counted` says that the context window is known. `verifies` is the profile's value.
+    `counted` is true if the context window is known. `verifies` is the value of the profile's field of that name.
     """
     cells = with_forced_calls(compiled(FIELDS.keys(), {**_CELLS, **_BY_OPERATION[outgoing], **ECHO_CELLS[operation]}))
     cells[f"{WINDOW}.error"] = COUNTED if counted else ENDS_ANSWER

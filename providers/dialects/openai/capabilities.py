@@ -38,7 +38,7 @@ from providers.unified_request import MAX_STOPS, Operation
 def capabilities(profile: Profile, operation: Operation, upstream: Operation, counted: bool) -> Capabilities:
     """Return the capabilities for a client's `operation` that is sent as the `upstream` operation.
 
-    `counted` says that the prompt can be checked against the context window before it is sent. The cache is keyed by
+    `counted` is true if the prompt can be checked against the context window before it is sent. The cache is keyed by
     the profile, which lives as long as the process.
     """
     wire = profile.wires[upstream]

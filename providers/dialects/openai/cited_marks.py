@@ -14,7 +14,7 @@ from providers.dialects.shared.read_logprobs import objects_in
 from providers.json_types import JsonObject, JsonValue
 
 MOST_MARKS = 4096
-"""The most citations of one choice. Each takes a hundred times the memory of its mark."""
+"""The most citations of one choice. Each citation takes a hundred times the memory of its mark."""
 
 _MARK = re.compile(r"(?<!\[)\[(?:ref_)?([1-9]\d{0,2})\](?![(\]])")
 """A mark. `[[1]](https://...)` is not a mark but a link, which has its own URL."""
@@ -84,7 +84,7 @@ class MarkFinder:
         self._marks_left = MOST_MARKS
 
     def cite(self, chunk: str, sources: Sequence[Source], last: bool = False) -> tuple[JsonObject, ...]:
-        """Return annotations for the marks that a chunk of text completes. `last` says that the text ends with this
+        """Return annotations for the marks that a chunk of text completes. `last` is true if the text ends with this
         chunk."""
         text = self._held + chunk
         incomplete = None if last else _INCOMPLETE_MARK.search(text, max(0, len(text) - _LONGEST_MARK))

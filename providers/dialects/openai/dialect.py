@@ -149,7 +149,7 @@ def _decode_stream(sent: UpstreamRequest, body: bytes) -> Completion:
 
 
 class _ForModel(NamedTuple):
-    """A profile with its settings for one model, whether the model takes raw prompts, and whether it takes chats."""
+    """A profile with its settings for one model, and whether the model accepts raw prompts and chats."""
 
     profile: Profile
     raw: bool

@@ -333,7 +333,7 @@ _BY_OPERATION: Mapping[Operation, Mapping[str, _Factory]] = {
 # Fields outside the unified request -----------------------------------------------------------------------------------
 
 _REASONING_FIELD: Final = "reasoning"
-"""OpenRouter's field. The surface reads the effort from it; the rest of it says how reasoning is shown."""
+"""OpenRouter's field for reasoning. The surface reads the effort from it; its other keys say how reasoning is shown."""
 
 
 def put_own_fields(draft: RequestBody, profile: Profile, reserved: Collection[str]) -> None:
@@ -344,6 +344,6 @@ def put_own_fields(draft: RequestBody, profile: Profile, reserved: Collection[st
 
 
 def _has_reasoning(profile: Profile) -> bool:
-    """Return whether the vendor has OpenRouter's field."""
+    """Return whether the vendor supports OpenRouter's `reasoning` field."""
     wire = profile.wires.get(Operation.CHAT)
     return wire is not None and wire.rename.get("reasoning_effort", "").startswith(f"{_REASONING_FIELD}.")

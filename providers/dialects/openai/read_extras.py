@@ -71,7 +71,7 @@ def extras_of(choice: JsonObject, message: JsonObject, written: int, blocks: int
     """Return the extras of a choice, or of a delta of it. `message` is the result of `message_of` for it.
 
     `written` is the length of the choice's text before it, in characters. `blocks` is the number of complete reasoning
-    blocks before it. `signed` says that the message's signature is read elsewhere.
+    blocks before it. `signed` is true if other code reads the message's signature.
     """
     own = {} if message is choice else message
     parts = message.get("content")

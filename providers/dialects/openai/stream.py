@@ -65,7 +65,7 @@ _MOST_WAITING = 4
 """The most chunks that wait for the first content of a stream."""
 
 _MOST_STORED = 256 * 1024
-"""The most bytes of an event whose vendor fields are stored after it."""
+"""The most bytes of an event whose vendor fields are stored, to compare them with the next event's."""
 
 
 class OpenAIStream(RunDecoder):
@@ -173,8 +173,8 @@ class OpenAIStream(RunDecoder):
         return self._translate(self._event(frame), len(frame))
 
     def _plain_chunk(self, body: JsonObject, size: int) -> Chunk | None:
-        """Return the chunk of an event of `size` bytes that holds only text of one choice, as nearly all do, or only
-        its end; otherwise `None`."""
+        """Return the chunk of an event of `size` bytes that holds only text of one choice, as nearly all events do, or
+        only the end of one choice; otherwise `None`."""
         choices = body.get("choices")
         if type(choices) is not list or len(choices) != 1:
             return None
@@ -198,21 +198,21 @@ class OpenAIStream(RunDecoder):
         return Chunk(state.index, text, system_fingerprint=fingerprint if type(fingerprint) is str else None)
 
     def _plain_end(self, state: StreamedChoice, raw: JsonObject, body: JsonObject) -> Chunk | None:
-        """Return the chunk of an event that ends a choice in the most common form; otherwise `None`. It takes 4 us less
-        than `_translate`."""
+        """Return the chunk of an event that ends a choice in the most common form; otherwise `None`. This method takes
+        4 us less than `_translate`."""
         reason = only_end_of(raw)
         if not reason or self._waiting is not None or state.calls.count or repeated_in(body):
             return None
         state.finished = True
         if len(self._choices) == 1:
-            self._runs.ready = False  # until another choice has a text
+            self._runs.ready = False  # until an event has text of another choice
         self._answer, self._tier = body.get("id"), body.get("service_tier") or self._tier
         fingerprint, tier = body.get("system_fingerprint"), self._tier if type(self._tier) is str else None
         fingerprint = fingerprint if type(fingerprint) is str else None
         return Chunk(state.index, finish_reason=reason, system_fingerprint=fingerprint, service_tier=tier)
 
     def _translate(self, body: JsonObject, size: int) -> Iterator[StreamEvent]:
-        """Yield the common events of a vendor's event of `size` bytes."""
+        """Yield the events in the common form for a vendor's event of `size` bytes."""
         choices = body.get("choices")
         if "error" in body or not choices:
             if "error" in body and (usage := usage_of(body, self._tier)) is not None:
@@ -237,9 +237,9 @@ class OpenAIStream(RunDecoder):
             yield usage
 
     def _event(self, frame: bytes, name: str = "") -> JsonObject:
-        """Parse the object of a frame. It is empty for the `null` that begins some streams of llama.cpp, for the
-        terminator, and for everything after it. Raises UpstreamError for a terminator before the end, and for an event
-        named `error`."""
+        """Return the JSON object of a frame. The object is empty for the `null` that begins some streams of llama.cpp,
+        for the terminator, and for everything after it. Raises UpstreamError for a terminator before the end, and for
+        an event named `error`."""
         if self._done or not frame:
             return {}
         if frame.startswith(b"[DONE]"):
@@ -388,8 +388,8 @@ class OpenAIStream(RunDecoder):
         return chunk if reason is None or self._characters is None else self._characters.end(chunk)
 
     def _decode_body(self, data: bytes) -> Iterator[StreamEvent]:
-        """Decode a complete body that came instead of a stream, as one chunk per choice. A body that is not JSON was
-        cut off."""
+        """Decode a complete body that came instead of a stream, as one chunk per choice. A body that is not valid JSON
+        counts as cut off."""
         if not is_json(data):
             raise cut()
         completion = decode_object(self._sent, json_object(data))

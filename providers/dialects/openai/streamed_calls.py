@@ -39,7 +39,8 @@ class StreamedCalls:
         self._sent = sent
         self._choice = choice
         self._begun: dict[int, _BegunCall] = {}
-        # By the vendor's indices: the ids and the vendor's own fields of calls whose names have not arrived yet.
+        # By the vendor's index of a call: the id and the vendor's own fields of each call whose name has not arrived
+        # yet.
         self._nameless: dict[int, tuple[str, JsonObject | None]] = {}
         # By the calls' numbers: the readers of the arguments of custom tool calls.
         self._texts: dict[int, InputReader] = {}
@@ -85,9 +86,9 @@ class StreamedCalls:
 
         A call begins with a new index. At a known index, a call begins with a name and another id, or with a name if
         neither call has an id: some vendors give all calls the index 0 (Gemini, whose calls arrive complete), and old
-        vLLM gives every delta its own id. A missing index means the position in the list. Some vendors repeat the name
-        in every delta. Another name for the same call would be the rest of a name that was passed on as complete, and
-        is malformed.
+        vLLM gives every delta its own id. If the index is missing, the position in the list is used. Some vendors
+        repeat the name in every delta. Another name for the same call would be the rest of a name that was passed on as
+        complete, and is malformed.
         """
         entry, kind, called, arguments = called_in({**entry, "function": {}} if _has_only_id(entry) else entry)
         given, identity, name = entry.get("index"), entry.get("id"), called.get("name")
@@ -153,8 +154,9 @@ class StreamedChoice:
     """The state of one choice.
 
     `held` is text that is held back until the end of the choice. `written` is the length of its text in characters.
-    `blocks` is the number of its complete reasoning blocks. `marks` finds the citation marks in its text. `may_end`
-    says that its last delta had an empty finish reason: the choice ends there if only the terminator follows.
+    `blocks` is the number of its complete reasoning blocks. `marks` finds the citation marks in its text. `may_end` is
+    true if the last delta of the choice had an empty finish reason: the choice ends there if only the terminator
+    follows.
     """
 
     index: int

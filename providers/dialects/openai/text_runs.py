@@ -20,8 +20,8 @@ from providers.json_types import JsonObject, JsonValue
 _ALWAYS_CHANGING = frozenset({"obfuscation"})
 
 MAX_RUN_BYTES = 1024 * 1024
-"""The most bytes of a chunk that is read as a run, and therefore of an event. This is far below every limit on parsed
-events."""
+"""The most bytes of a chunk that is read as a run, and therefore the most bytes of an event in a run. This is far below
+every limit on parsed events."""
 
 _MOST_INCOMPLETE = 8 * 1024
 """The most bytes of an incomplete event that are joined with the next chunk. They are copied with each chunk."""
@@ -78,8 +78,8 @@ class TextRuns:
         self._recent = self._same = None
 
     def note(self, data: bytes, event: JsonObject) -> None:
-        """Store the data of a parsed event, and the event, so that its form may be learned. It is learned only when a
-        similar event seems to follow, so that a response of one event has no cost."""
+        """Store the data of a parsed event, and the event, so that its form may be learned. The form is learned only
+        when a similar event seems to follow, so that a response of one event does not have the cost of learning."""
         if "error" in event or event.get("usage") is not None:
             return
         if self._frames is not None and self._learner.forms_left and len(data) <= MAX_LEARNED_BYTES:
@@ -88,7 +88,7 @@ class TextRuns:
 
     def read_run(self, data: bytes) -> tuple[TextRun, bytes, SharedFields] | None:
         """Return the run that a chunk begins with, the rest of the chunk, and the shared fields of the run's events;
-        `None` if the chunk does not begin with such a run. The parser of events does not receive the run."""
+        `None` if the chunk does not begin with such a run. The run is not passed to the parser of events."""
         frames = self._frames
         if frames is None or len(data) > MAX_RUN_BYTES:
             return None

@@ -80,7 +80,7 @@ def choice_writer(name: str, profile: Profile, operation: Operation) -> FieldWri
         if not has_tools and value in ("auto", "none"):
             return
         if value == "auto" and not known:
-            # A vendor without the field behaves like this anyway.
+            # A vendor without the field behaves in this way by default.
             return
         cell = draft.table[feature_of(name, value)]
         if _withholds_tools(draft):

@@ -135,7 +135,8 @@ def prefixed_last_turn(target: Target, messages: _Turns) -> _Turns:
 
 
 def reasoning_on_calls(target: Target, messages: _Turns) -> _Turns:
-    """Add reasoning to turns that call tools (Moonshot), if the client did not send it back."""
+    """Add a placeholder for the reasoning to turns that call tools (Moonshot), if the client did not send the reasoning
+    back."""
     return [
         {**message, "reasoning_content": _PLACEHOLDER_REASONING}
         if message.get("tool_calls") and not message.get("reasoning_content")
@@ -145,7 +146,8 @@ def reasoning_on_calls(target: Target, messages: _Turns) -> _Turns:
 
 
 def reasoning_on_turns(target: Target, messages: _Turns) -> _Turns:
-    """Add reasoning to every assistant turn (DeepSeek), if the client did not send it back."""
+    """Add a placeholder for the reasoning to every assistant turn (DeepSeek), if the client did not send the reasoning
+    back."""
     return [
         {**message, "reasoning_content": _PLACEHOLDER_REASONING}
         if message.get("role") == "assistant" and not message.get("reasoning_content")

@@ -12,8 +12,8 @@ from providers.dialects.shared.read_json import estimate_value_bytes
 from providers.framing.parse_sse import MAX_EVENT, EventTooLarge, SSEParser
 
 _MOST_RESCANNED = 2 * 1024 * 1024
-"""The total of bytes of incomplete JSON that may be scanned again with each chunk. Beyond that total, the text must
-double its length before the next scan. An error has a few hundred bytes, which may arrive one at a time."""
+"""The most bytes of incomplete JSON, in total, that may be scanned again with each chunk. Beyond that total, the text
+must double its length before the next scan. An error has a few hundred bytes, which may arrive one at a time."""
 
 _LINE_ENDS = b"\r\n"
 _BARE_START = re.compile(rb"[\r\n][{\[]")
@@ -25,7 +25,7 @@ class EventsOrJSON(SSEParser):
 
     No line of an event stream itself begins with a bracket. `_bare` holds an incomplete JSON text. `_scanned` counts
     the bytes scanned in vain. `_next_scan` is the length at which the text is scanned again; it makes a long text cost
-    linear time. `_at_line` says that the next byte begins a line.
+    linear time. `_at_line` is true if the next byte begins a line.
     """
 
     __slots__ = ("_at_line", "_bare", "_next_scan", "_scanned")
@@ -107,8 +107,8 @@ class EventsOrJSON(SSEParser):
         return held
 
     def _begins_text(self, chunk: bytes) -> bool:
-        """Return whether a JSON text begins a line. These four searches are much faster than the search for its
-        position."""
+        """Return whether a JSON text begins a line. Its four searches are much faster than the search for the position
+        of the text."""
         if self._at_line and chunk[:1] in (b"{", b"["):
             return True
         return b"\n{" in chunk or b"\n[" in chunk or b"\r{" in chunk or b"\r[" in chunk

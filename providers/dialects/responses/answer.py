@@ -1,8 +1,8 @@
 """Decoder of non-streaming responses of the Responses API into the common completion shape, with the parts that streams
 share.
 
-Encrypted reasoning becomes a reasoning detail in OpenRouter's form, with its position in the turn. Annotations get the
-form that they have in chats.
+Encrypted reasoning becomes a reasoning detail in OpenRouter's form, with its position in the turn. Annotations are
+written in the form of the chat API.
 
 Sources: `openai` 3.54.0 types `Response`, `ResponseOutputItem`, `ResponseUsage`, `ResponseError`, November 2026.
 """
@@ -43,14 +43,14 @@ SEARCH_CALL, SEARCHES = "web_search_call", "web_search_calls"
 """The type of an item that is a web search, and the field of a message that lists such items."""
 
 PART_SEPARATOR = "\n\n"
-"""The text between two parts of the reasoning."""
+"""The text that is put between two parts of the reasoning."""
 
 _CODES: Mapping[str, FailureKind] = {
     "server_error": FailureKind.SERVER,
     "server_is_overloaded": FailureKind.OVERLOADED,
     "slow_down": FailureKind.OVERLOADED,
     "vector_store_timeout": FailureKind.TIMEOUT,
-    # Codes of ChatGPT accounts, whose limits last for hours.
+    # Codes of limits of ChatGPT accounts. These limits last for hours.
     **dict.fromkeys(("usage_limit_reached", "usage_not_included"), FailureKind.QUOTA),
     **dict.fromkeys(
         ("bio_policy", "cyber_policy", "misalignment_policy_violation", "image_content_policy_violation"),
@@ -134,8 +134,8 @@ class ResponseParts:
     """The contents of an output's items. Items of the vendor's own tools have no contents, except searches.
 
     `form` is the format of the vendor's encrypted reasoning. `phase` is the vendor's word for the kind of the last
-    message, commentary or final answer, which models expect back. `characters`, `call_count` and `detail_count` count
-    the characters of the text, the calls and the reasoning details so far.
+    message (commentary or final answer). Models expect it back in the next turn. `characters`, `call_count` and
+    `detail_count` count the characters of the text, the calls and the reasoning details so far.
     """
 
     __slots__ = (
@@ -274,7 +274,7 @@ def format_of(profile: Profile) -> str:
 
 
 def annotation_of(annotation: JsonObject, start: int) -> JsonObject:
-    """Return an annotation of a text that begins at `start`, in the form that it has in chats."""
+    """Return an annotation of a text that begins at `start`, in the form of the chat API."""
     kind = str(annotation.get("type"))
     fields = {name: value for name, value in annotation.items() if name != "type"}
     for name in ("start_index", "end_index"):
@@ -341,7 +341,8 @@ _KNOWN_USAGE_FIELDS = frozenset(
 def usage_of(response: JsonObject) -> Usage | None:
     """Return the token counts of a response; `None` if there are none.
 
-    Searches are counted by the vendor (xAI) or else by their items. Further fields keep their names.
+    The number of searches is the vendor's count (xAI), otherwise the number of search items. Further fields keep their
+    names.
     """
     raw = response.get("usage")
     if not isinstance(raw, dict):

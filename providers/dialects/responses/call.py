@@ -74,7 +74,7 @@ def encode_responses(
 
 
 def _put_limit(draft: RequestBody) -> None:
-    """Write the limit, which may have been lowered to the window since the client gave it."""
+    """Write the token limit, which the gateway may have lowered to fit the context window."""
     limit = draft.params.get("max_tokens")
     if limit is not None and draft.body.get(_LIMIT) is not None:
         draft.body[_LIMIT] = limit
@@ -134,7 +134,7 @@ def _with_encrypted(include: JsonValue) -> list[JsonValue]:
 
 
 def _are_fitting(items: list[JsonValue]) -> bool:
-    """Return whether one look at each item shows that the vendor accepts all of them. This is nearly always so."""
+    """Return whether a short check of each item shows that the vendor accepts all items. This is nearly always true."""
     calls: list[str] = []
     for item in items:
         if type(item) is not dict:

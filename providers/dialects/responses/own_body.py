@@ -150,7 +150,7 @@ class OwnSchemas:
             self.unenforced.append(_PARALLEL)
 
     def _are_fitting(self, tools: list[JsonValue]) -> bool:
-        """Return whether one look at each tool shows that the vendor accepts all of them. This is the usual case."""
+        """Return whether a short check of each tool shows that the vendor accepts all tools. This is the usual case."""
         bare, matches = self.profile.bare_parameters, _FUNCTION_NAME.fullmatch
         for tool in tools:
             if type(tool) is not dict or tool.get("type") != "function" or "tools" in tool:

@@ -60,10 +60,11 @@ _INCOMPLETE_CHARACTER = "\ufffd"
 
 @dataclass(frozen=True, slots=True)
 class _SglangCall:
-    """The settings of a call that decoding needs.
+    """The settings of a call that are needed to decode its response.
 
-    `prompts` are the texts of the prompts, with `None` for a prompt in token ids. `n` is the number of choices per
-    prompt. `scored` and `echo` say that the log probabilities of the choices and of the prompt are requested.
+    `prompts` are the texts of the prompts, with `None` for a prompt that is a list of token ids. `n` is the number of
+    choices per prompt. `scored` is true if the client requests the log probabilities of the choices, `echo` if it
+    requests the prompt with its log probabilities.
     """
 
     prompts: tuple[str | None, ...]
@@ -125,7 +126,7 @@ def _choice(sent: UpstreamRequest, call: _SglangCall, result: JsonObject, index:
 
 
 def _result_object(sent: UpstreamRequest, result: JsonValue) -> JsonObject:
-    """Return the result, which is an object. Raises UpstreamError if the result is an error."""
+    """Return the result as a JSON object. Raises UpstreamError if the result is an error."""
     if not isinstance(result, dict):
         raise malformed("is not a JSON object")
     if is_error(result):
@@ -139,8 +140,8 @@ def _meta(result: JsonObject) -> JsonObject:
 
 
 def _finish_chunk(sent: UpstreamRequest, meta: JsonObject) -> Chunk | None:
-    """Return a chunk with the finish reason of a choice, which may be an unknown reason; `None` before the choice has
-    ended. Raises UpstreamError if the choice was aborted."""
+    """Return a chunk with the finish reason of a choice, which may be unknown to the gateway; `None` before the end.
+    Raises UpstreamError if the choice was aborted."""
     reason = meta.get("finish_reason")
     if not isinstance(reason, dict):
         return None
@@ -186,9 +187,9 @@ def _sum_counts(metas: Sequence[JsonObject], name: str) -> int | None:
 class _SglangChoice:
     """The progress of one choice in a stream.
 
-    `known` is its text so far, as chunks. `waiting` is the end of that text which has not been passed on, as chunks.
-    `passed` is the number of characters that have been passed on. `tokens` is the number of its tokens, `entries` the
-    number of its log probability entries that have been passed on.
+    `known` is the text of the choice so far, as chunks. `waiting` is the part at the end of that text that has not been
+    passed on, as chunks. `passed` is the number of characters that have been passed on. `tokens` is the number of
+    tokens of the choice. `entries` is the number of its log probability entries that have been passed on.
     """
 
     index: int
@@ -202,8 +203,7 @@ class _SglangChoice:
     ended: bool = False
 
     def echoed(self, call: _SglangCall, meta: JsonObject) -> list[Chunk]:
-        """Return the prompt with its log probabilities if the client requested an echo; nothing after the first
-        call."""
+        """Return the prompt with its log probabilities if an echo is requested; nothing after the first call."""
         if not call.echo or self.offsets is not None:
             return []
         self.offsets = Offsets()
@@ -241,7 +241,7 @@ class _SglangChoice:
         self.known, self.waiting = [text], [text[self.passed :]]
 
     def take_complete(self) -> str:
-        """Return the waiting text as passed on, without a character at its end whose bytes are incomplete."""
+        """Mark the waiting text as passed on and return it, without an incomplete character at its end."""
         last = self.waiting[-1]
         chunk_text = last.rstrip(_INCOMPLETE_CHARACTER) if last.endswith(_INCOMPLETE_CHARACTER) else last
         if not chunk_text:
@@ -293,7 +293,7 @@ class SglangReader:
         # The choice of the last event, if that event had the choice's complete text so far.
         self._whole: _SglangChoice | None = None
         self._ended = 0
-        # Held back until `[DONE]`: a stream that breaks off before it must not look finished.
+        # Held back until `[DONE]`, because a stream that breaks off earlier must not look finished.
         self._last: list[StreamEvent] = []
 
     def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
@@ -379,7 +379,7 @@ def _list_in(meta: JsonObject, name: str) -> list[JsonValue]:
 
 
 def _entry(raw: JsonValue) -> tuple[str, float | None]:
-    """Return text and log probability of a triple. The first token of a prompt has no log probability."""
+    """Return the text and log probability of an entry. The first token of a prompt has no log probability."""
     match raw:
         case [number, _, text, *_]:
             return text if isinstance(text, str) else "", None if number is None else logprob(number)

@@ -116,7 +116,7 @@ _WATCHED = frozenset({"best_of", "echo", "stop"})
 
 @cache
 def capabilities(scored: bool, verifies: bool) -> Capabilities:
-    """Return the capabilities. `scored` says that the client wants log probabilities; then the engine echoes the prompt
+    """Return the capabilities. If `scored`, the client requests log probabilities, and the engine echoes the prompt
     with its log probabilities. Otherwise the gateway itself makes the echo.
     """
     cells = compiled(FIELDS.keys(), {**_CELLS, "echo": NATIVE if scored else PREFIXED})

@@ -18,7 +18,7 @@ from providers.json_types import JsonObject
 from providers.unified_request import Params
 
 INPUT = "input"
-"""The argument that holds the text."""
+"""The name of the function's argument that holds the text."""
 
 _MOST_BEFORE_TEXT: Final = 256
 """The number of characters of the arguments within which the text must begin. Otherwise the arguments are read only
@@ -92,7 +92,7 @@ def input_text(arguments: str) -> str:
 
 
 class InputReader:
-    """A reader of the text in the streamed arguments of one call. `begun` says that the text has begun.
+    """A reader of the text in the streamed arguments of one call. `begun` is true once the text has begun.
 
     Arguments that do not begin with the text are held until they are complete. The end of a chunk may split an escape,
     or the two escapes of one character. The incomplete part waits for the next chunk.

@@ -2,7 +2,8 @@
 non-streaming responses as streams.
 
 A stream is complete only if its reader says so. For calls in an API that the client also speaks, a second reader
-attaches the vendor's own events to their translation. Only calls whose `native` is true have the cost of that.
+attaches the vendor's own events to their translation. Only calls whose `native` is true have the cost of the second
+reader.
 """
 
 import re

@@ -17,8 +17,8 @@ from providers.frozen_record import frozen
 from providers.json_types import JsonObject
 
 _MAX_RUN_BYTES = 1024 * 1024
-"""The most bytes of a chunk that is read as a run, and therefore of an event. This is far below every limit on parsed
-events."""
+"""The most bytes of a chunk that is read as a run, and therefore the most bytes of an event in a run. This is far below
+every limit on parsed events."""
 
 _MOST_INCOMPLETE = 8 * 1024
 """The most bytes of an incomplete event that are joined with the next chunk. They are copied with each chunk."""
@@ -53,8 +53,8 @@ class TextReader(Reader, Protocol):
         """The bytes by which such events are recognized."""
 
     def marked(self, event: JsonObject) -> MarkedEvent | None:
-        """Return such an event with its text marked; `None` for any other event. The events of the following runs
-        differ from the marked event only by their text."""
+        """Return an event that means only a chunk with its text replaced by MARK; `None` for any other event. The
+        events of the following runs differ from the marked event only by their text."""
 
     def take(self, run: TextRun) -> bool:
         """Update the state as reading the events of a run one by one would have done. Return `False` and change nothing
@@ -89,7 +89,7 @@ class NativeTextReader(NativeReader):
 class TextStream(NativeStream, RunDecoder):
     """A `RunDecoder` of typed events, which reads many events at once.
 
-    The form of a run is learned from the next event, which is parsed once for that. `_alone` says that nothing has
+    The form of a run is learned from the next event, which is parsed once for that. `_alone` is true if nothing has
     arrived since the last run, so that nothing is pending. `_marked` is the event of the form. `_native` is the
     vendor's form for a client of the same API.
     """

@@ -71,7 +71,7 @@ class _ErrorContent:
     """The content of an error envelope.
 
     `words` are all machine-readable words in it. `evidence` is a text that is not shown to the client. `overflow` holds
-    the sizes that the texts report. `members` is the error object itself. `empty` says that there was no body.
+    the sizes that the texts report. `members` is the error object itself. `empty` is true if there was no body.
     """
 
     message: str
@@ -97,7 +97,8 @@ def refine_kind(rules: Iterable[TextRule], kind: FailureKind, message: str) -> F
 
 
 def parse_error(body: bytes) -> JsonValue:
-    """Return the JSON value of an error body; `None` if the body is not JSON. Front ends respond in HTML."""
+    """Return the JSON value of an error body; `None` if the body is not JSON. The front ends of some vendors respond in
+    HTML."""
     try:
         value: JsonValue = parse_json(body)
     except orjson.JSONDecodeError:

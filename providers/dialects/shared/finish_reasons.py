@@ -37,10 +37,10 @@ def read_finish_reason(
 def vendor_finish_reason(word: str) -> str:
     """Return a finish reason that the dialect does not know, unchanged.
 
-    Raises UpstreamError if it or a part of it (`internal_error`) means failure, and if it is not a word. Vendors add
-    several reasons a year, most of them harmless. An unknown reason never becomes `stop`, which is only for ends that
-    are known to be good. APIs with a fixed list of reasons return a reason of that list, and this word as
-    `native_finish_reason`.
+    Raises UpstreamError if the reason or a part of it (as in `internal_error`) means failure, and if the reason is
+    empty, too long or not printable ASCII. Vendors add several reasons a year, most of them harmless. An unknown reason
+    never becomes `stop`, which is only for ends that are known to be good. APIs with a fixed list of reasons return a
+    reason of that list, and this word as `native_finish_reason`.
     """
     if not word or len(word) > _MAX_WORD or not (word.isascii() and word.isprintable()):
         raise UpstreamError(

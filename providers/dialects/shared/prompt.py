@@ -112,7 +112,7 @@ def image_parts(text: str, images: tuple[str, ...]) -> list[JsonValue]:
 
 _TEXT_ONLY = refused("it takes prompts as text only")
 IGNORED = refused("it would be ignored there")
-"""The cell of unknown fields for servers that silently ignore them."""
+"""The cell of unknown fields for servers that silently ignore unknown fields."""
 
 ONE_RAW_PROMPT: Mapping[str, Cell] = {
     "prompt": NATIVE,

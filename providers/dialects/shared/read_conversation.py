@@ -103,7 +103,7 @@ def read_messages(messages: Iterable[JsonValue], param: str = "messages") -> Ite
 
 
 def _plain(message: JsonObject) -> PlainMessage | None:
-    """Return the message as a `PlainMessage` if that can hold all of it, otherwise `None`."""
+    """Return the message as a `PlainMessage` if a `PlainMessage` can hold all its fields, otherwise `None`."""
     given = message.get("role")
     role = _ROLES.get(given) if isinstance(given, str) else None
     if role == "assistant":
@@ -355,7 +355,7 @@ class _MessageReader:
 
 def _marker(part: JsonObject) -> JsonObject | None:
     """Return the cache marker of a part, otherwise `None`. OpenAI's marker has no lifetime that other vendors' caches
-    know."""
+    support."""
     marker = part.get(CACHE)
     if marker is None and isinstance(part.get("prompt_cache_breakpoint"), dict):
         return {"type": "ephemeral"}

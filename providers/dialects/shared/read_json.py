@@ -50,7 +50,8 @@ def malformed(problem: str) -> UpstreamError:
 
 
 def estimate_value_bytes(data: bytes) -> int:
-    """Estimate the bytes of memory that the values of a JSON text take. Raises UpstreamError above MAX_HELD_BYTES."""
+    """Return an estimate of the bytes of memory that the values of a JSON text take. Raises UpstreamError above
+    MAX_HELD_BYTES."""
     held = sum([data.count(mark) * each for mark, each in _MEMORY_BY_CHARACTER])
     if held > MAX_HELD_BYTES:
         raise malformed("has more values than are read")
@@ -73,7 +74,7 @@ def load_json(data: bytes) -> JsonValue:
 
 
 def load_unchecked(data: bytes) -> JsonValue:
-    """Parse as `load_json` does, but without the check of the depth. For readers that pass on no nested value."""
+    """Parse as `load_json` does, but without the check of the depth. It is for readers that pass on no nested value."""
     if len(data) > _LONGEST_SAFE_TEXT:
         _require_memory(data)
     value: JsonValue = orjson.loads(data)

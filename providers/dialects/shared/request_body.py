@@ -32,7 +32,7 @@ from providers.unified_request import ContextBehavior, Guided, Operation, Params
 class RequestBody:
     """The body of one upstream request while it is written, and the settings that decoding its response needs.
 
-    `table` are the target's capabilities. `emulated` names the request's fields that the gateway emulates. `dropped`
+    `table` holds the target's capabilities. `emulated` names the request's fields that the gateway emulates. `dropped`
     names the advisory fields that are left out. `unenforced`, `in_prompt` and `native` are as in UpstreamRequest.
     `unwrap` says that the response is a JSON object that holds one choice.
     """
@@ -221,8 +221,8 @@ _DESCRIBABLE = constraint_cells(PROMPT_ONLY_STYLE)
 
 def put_constraint_in_prompt(draft: RequestBody, value: object, why: str) -> None:
     """Describe `guided` or `response_format` in the prompt, for a vendor that accepts no constraint beside tools. The
-    response is checked against it. Raises Refusal with the reason `why` for a constraint that a prompt cannot
-    describe."""
+    response is checked against the constraint. Raises Refusal with the reason `why` for a constraint that a prompt
+    cannot describe."""
     name = field_of(value)
     if _DESCRIBABLE[feature_of("guided" if isinstance(value, Guided) else name, value)].refused:
         raise draft.unsupported(name, why)
@@ -273,7 +273,8 @@ ENDS_ANSWER = refused(f"it ends the response at the end of the window instead of
 def window_cells(wire: Wire, counted: bool) -> Iterator[tuple[str, Cell]]:
     """Yield the cells of both behaviours at the end of the context window, derived from the vendor's own behaviour.
 
-    For a behaviour that the vendor does not have, the prompt must be `counted` before it is sent.
+    For a behaviour that the vendor does not have, the gateway must be able to count the prompt before it is sent:
+    `counted` says whether it can.
     """
     shortens = refused(f"it shortens the response by itself instead of refusing; {_UNKNOWN_WINDOW} refuse")
     cuts = refused(f"it cuts the prompt by itself instead; {_UNKNOWN_WINDOW} check prompts against it")

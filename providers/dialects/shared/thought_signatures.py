@@ -96,8 +96,8 @@ def fit_signature(given: str | None) -> str | None:
 
 
 def mark_service(signature: str, service: Service | None) -> str:
-    """Return the signature of a text for the client. A signature of Vertex AI gets a prefix that says so, since it has
-    no id that could."""
+    """Return the signature of a text for the client. A signature of Vertex AI gets a prefix that names the service,
+    since a text has no id that could name it."""
     return _VERTEX_PREFIX + signature if service == "vertex" else signature
 
 
@@ -111,7 +111,7 @@ def text_signature_for(service: Service, given: str | None) -> str | None:
 
 
 def make_call_id(answer: str, candidate: int, number: int, name: str, arguments: bytes) -> str:
-    """Return an id for a call without an id. The same response gives the same ids, whether streamed or not."""
+    """Return an id for a call without an id. The same response gives the same ids, whether it is streamed or not."""
     parts = b"\0".join([answer.encode(), b"%d" % candidate, b"%d" % number, name.encode(), arguments])
     return f"call_{hashlib.sha256(parts).hexdigest()[:24]}"
 
@@ -121,7 +121,7 @@ class TurnSignatures:
     """The signatures of one assistant turn, except the signatures in the ids of its calls.
 
     `of_calls` are by call id. `of_text` is the signature of the text. `loose` signatures belong to no known call or
-    text. `left_out` says that the turn has other reasoning, which the service does not read.
+    text. `left_out` is true if the turn has other reasoning, which the service does not read.
     """
 
     of_calls: dict[str, str] = field(default_factory=dict)

@@ -11,14 +11,14 @@ from providers.json_types import JsonObject, JsonValue, nests_deeper
 from providers.unified_request import Params
 
 MAX_DEPTH = 64
-"""The most levels of a call's arguments. A client's complete request may have as many."""
+"""The most levels of a call's arguments. A client's complete request may have the same number of levels."""
 
 _ALTERNATIVES = ("anyOf", "oneOf", "allOf")
 _AT_ROOT = frozenset({*_ALTERNATIVES, "$ref"})
 
 
 def offers_tools(params: Params) -> bool:
-    """Return whether a request offers tools. Raises Refusal for a `tool_choice` without any."""
+    """Return whether a request offers tools. Raises Refusal for a `tool_choice` without tools."""
     if params.get("tools"):
         return True
     if params.get("tool_choice") not in (None, "none", "auto"):

@@ -28,7 +28,7 @@ class DistinctNames:
         self._taken = set(taken)
         self._most = most
         self._mark = mark
-        # The next number by stem and number of digits, since a longer suffix may leave a shorter stem.
+        # By stem and number of digits: the next number to try. A longer suffix may leave a shorter stem.
         self._next: dict[tuple[str, int], int] = {}
 
     def add(self, base: str) -> str:
@@ -79,7 +79,7 @@ class FittedNames:
         return name in self._wire
 
     def keep(self, name: str) -> None:
-        """Register a name that stays unchanged, since it is the vendor's own."""
+        """Register a name that stays unchanged, since it is the name of the vendor's own tool."""
         self._wire[name] = name
 
     def used(self, name: str) -> str:
@@ -89,7 +89,7 @@ class FittedNames:
         return self._wire[name]
 
     def changed(self) -> Mapping[str, str]:
-        """Return the client's names by the vendor's names, for all names that differ."""
+        """Return a mapping from the vendor's name to the client's name, for all names that differ."""
         return {wire: name for name, wire in self._wire.items() if wire != name}
 
     def _fit(self, name: str) -> str:
@@ -124,8 +124,8 @@ def native_choice(
     names: FittedNames,
     named: Callable[[str], JsonObject],
 ) -> JsonObject | None:
-    """Return the vendor's form of a `tool_choice`; `None` for its default. A mode is looked up in `words`; a tool's
-    name is passed to `named`."""
+    """Return the vendor's form of a `tool_choice`; `None` for the vendor's default. A mode is looked up in `words`; a
+    tool's name is passed to `named`."""
     if choice is None or isinstance(choice, str):
         return words[choice or "auto"]
     return named(names[chosen_name(choice, names)])

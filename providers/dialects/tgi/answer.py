@@ -73,7 +73,7 @@ def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
 
 
 class _TgiCall:
-    """The settings of a call that decoding needs."""
+    """The settings of a call that are needed to decode its response."""
 
     __slots__ = ("inputs", "scanner", "scored", "top")
 

@@ -71,8 +71,8 @@ def _between_0_and_1(name: str) -> FieldWriter:
 
 
 def _logprobs(draft: RequestBody, value: object) -> None:
-    # The response always has the log probabilities of the sampled tokens. By this field the decoder knows that the
-    # client wants them.
+    # The response always has the log probabilities of the sampled tokens. This field shows the decoder that the client
+    # requested them.
     draft.put(_parameter("top_n_tokens"), max(check_logprobs(draft, value, MOST_LOGPROBS).top, 1))
 
 
@@ -135,7 +135,7 @@ _WATCHED = frozenset({"n", "best_of", "echo", "stop"})
 
 @cache
 def capabilities(scored: bool, verifies: bool) -> Capabilities:
-    """Return the capabilities. `scored` says that the client wants log probabilities; then the engine echoes the prompt
+    """Return the capabilities. If `scored`, the client requests log probabilities, and the engine echoes the prompt
     with its log probabilities. Otherwise the gateway itself makes the echo, and the client may request no tokens.
     """
     cells = compiled(FIELDS.keys(), {**_CELLS, "echo": NATIVE if scored else PREFIXED})

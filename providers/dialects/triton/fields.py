@@ -97,7 +97,7 @@ _WATCHED = frozenset({"n", "echo", "guided", "response_format"})
 
 @cache
 def capabilities(profile: Profile, counted: bool) -> Capabilities:
-    """Return the capabilities. `counted` says that the context window is known.
+    """Return the capabilities. `counted` is true if the context window is known.
 
     The cache is keyed by the profile, which lives as long as the process.
     """

@@ -117,7 +117,7 @@ def _text_stream(sent: UpstreamRequest) -> StreamDecoder:
 
 @dataclass(frozen=True, slots=True)
 class _Endpoint:
-    """The last part of an operation's path, the writers of its calls, and the decoders of its responses.
+    """One endpoint: the last part of its path, the writers of its calls, and the decoders of its responses.
 
     `put_with_prompt` are the fields that `put_prompt` writes besides the prompt.
     """

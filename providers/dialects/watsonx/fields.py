@@ -196,7 +196,7 @@ _WATCHED: Mapping[Operation, frozenset[str]] = {
 def capabilities(operation: Operation, outgoing: Operation, verifies: bool) -> Capabilities:
     """Return the capabilities for clients of `operation` if the upstream call's operation is `outgoing`.
 
-    `verifies` is the profile's value.
+    `verifies` is the value of the profile's field of that name.
     """
     cells = {**_COMPILED[outgoing], **ECHO_CELLS[operation]}
     watched = _WATCHED[outgoing] | CHECKED_FIELDS[verifies]

@@ -77,7 +77,7 @@ def _arn(draft: TaskDraft) -> str:
 COUNT_HEADER: Final = "x-amzn-bedrock-input-token-count"
 
 _READ = frozenset({"embedding", "embeddingsByType", "inputTextTokenCount"})
-"""Fields that are read, or that repeat the vector."""
+"""Fields of a response that the gateway reads, or that repeat the vector."""
 
 
 class TitanEmbeddings:

@@ -20,7 +20,8 @@ from providers.tasks.read_vectors import listed, read_vectors
 from providers.tasks.task_draft import TaskDraft
 
 _READ = frozenset({"embeddings", "response_type", "texts"})
-"""Fields that are read, that name the form of the vectors, or that repeat the request's texts."""
+"""Fields of a response that the gateway reads, that name the form of the vectors, or that repeat the request's
+texts."""
 
 
 class CohereEmbeddings:

@@ -45,7 +45,8 @@ def embeddings_calls(
 def _decode_checked(
     decode: Decode[A], inputs: int, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes
 ) -> A:
-    """Decode a response. Raises UpstreamError, also if it has far more values than its inputs justify."""
+    """Decode a response. Raises UpstreamError, also if the response has far more values than the number of inputs
+    justifies."""
     check_members(sent.body, body, inputs)
     return decode(sent, headers, body)
 
@@ -102,7 +103,7 @@ def _wanted_rerank(request: RerankRequest, target: Target) -> dict[str, JsonValu
 
 def _join_ranking(request: RerankRequest, parts: Sequence[Ranking]) -> Ranking:
     """Return the ranking, best first and cut to the requested length, with the vendor's usage or an estimate. Raises
-    UpstreamError(MALFORMED) if it ranks documents that the request does not have, or too few."""
+    UpstreamError(MALFORMED) if the ranking has documents that the request does not have, or too few documents."""
     (found,) = parts
     results = sorted(found.results, key=lambda each: -each.score)
     indices = {each.index for each in results}

@@ -2,7 +2,8 @@
 
 The memory is bounded: sixty arrays of fixed size, 40 KB, and 200 names each of teams, keys and models, 1.3 MB if all
 are in use. A finished request adds to the array of the current minute, and to a sum for its team, key and model. These
-sums are distributed when there are MOST_SUMS of them, when the minute ends, and when the hour is read.
+sums are added to the spending of each team, key and model when there are MOST_SUMS of them, when the minute ends, and
+when the hour is read.
 """
 
 from array import array
@@ -166,7 +167,7 @@ class HourCounter:
             kind.begin(minute)
 
     def _sum_of(self, record: RequestRecord) -> list[float]:
-        """Begin the sum of a team, a key and a model."""
+        """Start a new sum for a team, a key and a model, and return it."""
         if len(self._sums) >= MOST_SUMS:
             self._distribute()
         team, key = record.team, record.key_label

@@ -10,7 +10,7 @@ from proxy.request_outcomes import AFFINITY_OUTCOMES, AffinityOutcome
 from proxy.request_record import OTHER, Outcome
 
 MINUTES: Final = 60
-"""Minutes of the window, the current one included."""
+"""The number of minutes in the window, the current one included."""
 
 OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
 OUTCOME_INDEX: Final[Mapping[str, int]] = {outcome: index for index, outcome in enumerate(OUTCOMES)}
@@ -49,7 +49,7 @@ class MinuteFigures(MeasuredTimes):
 
     @property
     def requests(self) -> int:
-        """Requests of all outcomes."""
+        """The number of requests with any outcome."""
         return sum(self.outcomes)
 
     def of(self, outcomes: Iterable[str]) -> int:

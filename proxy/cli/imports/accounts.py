@@ -1,5 +1,5 @@
-"""The parts of an account at a vendor that all gateways' configurations have: its key, its address, its cloud's
-settings.
+"""Converts the parts of an account at a vendor that all gateways' configurations have: the key, the address and the
+settings of a cloud.
 
 A literal credential is never copied: the new config file refers to an environment variable instead, and a comment
 explains it. Addresses in a private network get `allow_private: true`, which the config file requires.

@@ -29,11 +29,11 @@ PROFILES: Final[Mapping[str, str]] = {
 OWN_PATHS: Final = frozenset(
     {"anthropic", "azure", "bedrock", "cohere", "gemini", "ollama_native", "replicate", "vertex"}
 )
-"""Profiles whose `base_url` ends before the API's version, as Bifrost's does. The `base_url` of other profiles ends in
+"""Profiles whose base_url ends before the API's version, as Bifrost's base_url does. For the other profiles it ends in
 /v1."""
 
 KEY_CONFIGS: Final = frozenset(f"{name}_key_config" for name in ("azure", "bedrock", "vertex", "ollama", "sgl", "vllm"))
-"""The sections of a key that are read. Of other sections, only `deployments` is read."""
+"""The sections of a key of which everything is read. Of other sections, only `deployments` is read."""
 
 KEYLESS: Final = frozenset({"bedrock", "vertex", "ollama_native", "sglang", "vllm"})
 

@@ -38,7 +38,7 @@ _TASKS: Final = (
     (re.compile(r"(?i)\btts\b"), Task.SPEECH),
     (re.compile(r"(?i)dall-e|gpt-image|\bimagen-|stable-diffusion|\bflux"), Task.IMAGES),
 )
-"""Patterns in the names of models for tasks other than text."""
+"""Patterns that occur in the names of models for tasks other than text, each with the task."""
 
 _PER_DEPLOYMENT: Final = frozenset({"limits"})
 """Settings that apply per deployment: two deployments with equal limits may do twice as much as one."""
@@ -49,7 +49,8 @@ _OF_VENDORS: Final = (
     *("api_key", "credentials", "base_url", "allow_private", "url_params", "api_version", "headers"),
     *("timeouts", "retries"),
 )
-"""Settings that may be written at a vendor: those of the account, of its address, and of every call to it."""
+"""Settings that may be written at a vendor: the settings of the account, of the address, and of every call to the
+vendor."""
 
 
 @dataclass(slots=True)
@@ -163,8 +164,8 @@ class Endpoints:
             endpoint.settings["url_params"] = Block({**known, **missing_params})
 
     def vendor(self, name: str, profile: str) -> str:
-        """Return the configuration's name for a vendor. It is the wanted name, or another one if that has another
-        profile."""
+        """Return the configuration's name for a vendor. It is the wanted name, or another name if the wanted name has
+        another profile."""
         clean = word(name, profile)
         if self._vendors.get(clean, profile) != profile:
             clean = f"{clean[:40]}-{profile}"
@@ -203,8 +204,8 @@ class Endpoints:
         return list(found.items())
 
     def whole_model(self, group: str, shares: Sequence[Share]) -> str | None:
-        """Return the model that a group is identical with: the group has all its deployments, and no other group has
-        any of them. Return `None` if there is none."""
+        """Return the model with which a group is identical: the group has all the model's deployments, and no other
+        group has any of them. Return `None` if there is no such model."""
         models = {id(model): model for model, _ in (self._places[id(share.endpoint)] for share in shares)}
         if len(models) != 1:
             return None
@@ -288,7 +289,7 @@ def put_route(
     comments: Sequence[str] = (),
     settings: Mapping[str, DraftValue] = MappingProxyType({}),
 ) -> None:
-    """Write a route. It is a bare name if it has one target and nothing else."""
+    """Write a route. If the route has one target and no settings, only the target's name is written."""
     if len(targets) == 1 and not comments and not settings:
         routes.put(name, targets[0][0])
         return

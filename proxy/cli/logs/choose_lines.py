@@ -62,7 +62,7 @@ class LineChoice:
 
 
 def line_choice(options: LogsOptions, now: datetime) -> LineChoice:
-    """Return the filter for the options. Raises CommandError for an invalid one."""
+    """Return the filter for the options. Raises CommandError for an invalid option."""
     tests: list[Callable[[Fields], bool]] = []
     if options.team is not None:
         tests.append(lambda fields: fields.get("team") == options.team)
@@ -95,8 +95,8 @@ def _names_of(status: object) -> tuple[str, ...]:
 
 
 def _with_id(wanted: str) -> Callable[[Fields], bool]:
-    """Return a test for the request with an id. The id may be the request's, its trace's, or a vendor's id of one of
-    its attempts."""
+    """Return a test for the request with an id. The id may be the id of the request, of its trace, or a vendor's id of
+    one of its attempts."""
 
     def has_id(fields: Fields) -> bool:
         attempts = fields.get("attempts")

@@ -1,6 +1,6 @@
 """Draw the parts of a request's duration from its log line: one bar for each part, in order of time.
 
-The gateway's own work happens between all other parts. It is drawn last.
+The gateway's own work, which happens between all other parts, is drawn last.
 """
 
 import re
@@ -48,7 +48,8 @@ def _is_part(name: object, took: object) -> bool:
 
 
 def _failure(fields: Fields, part: str) -> str:
-    """Return deployment and outcome of the attempt that a part measures; an empty text for other parts."""
+    """Return the deployment and the outcome of the attempt that a part measures; an empty text if the part measures no
+    attempt."""
     attempts = fields.get("attempts")
     number = part.removeprefix("attempt")
     if not isinstance(attempts, list) or number == part or not number.isdecimal():

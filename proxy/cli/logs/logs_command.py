@@ -35,8 +35,8 @@ def logs(name: str, options: LogsOptions, show: Callable[[LineForm], Show]) -> i
 
 
 def terminal_form(stream: TextIO, env: Mapping[str, str]) -> LineForm:
-    """Return the form of lines for a stream. On a terminal, lines are wrapped at its width, and coloured if it shows
-    colours."""
+    """Return the form of lines for a stream. On a terminal, lines are wrapped at the terminal's width, and coloured if
+    the terminal shows colours."""
     if not stream.isatty():
         return LineForm()
     width = shutil.get_terminal_size().columns
@@ -54,7 +54,7 @@ def batches(name: str, options: LogsOptions) -> Iterator[Batch]:
 
 
 def print_lines(read: Iterator[Batch], choice: LineChoice, show: Show, output: TextIO) -> bool:
-    """Print the selected lines of each batch at once. Return whether there was one."""
+    """Print the selected lines of each batch at once. Return whether any line was selected."""
     found = False
     for batch in read:
         for line in batch:

@@ -20,7 +20,7 @@ many as the configuration allows."""
 
 READ_BYTES: Final = 64 * 1024
 POLL_SECONDS: Final = 0.25
-"""The most bytes of one read, and the seconds between checks of a file that does not grow."""
+"""The most bytes of one read, and the seconds between two checks of a file that does not grow."""
 
 FIRST_LINES: Final = 10
 """The number of existing lines that are shown when a file is followed from its end."""
@@ -38,7 +38,7 @@ class LineSplitter:
     def feed(self, data: bytes) -> Batch:
         """Return the lines that these bytes complete."""
         *ends, rest = data.split(b"\n")
-        # A line between the first and the last newline is complete, and no longer than one read.
+        # A line between the first and the last newline is complete and no longer than one read, so it need not be cut.
         lines = [self._completed(end) for end in ends[:1]] + ends[1:]
         self._keep(rest)
         return lines
@@ -90,7 +90,7 @@ def follow_all(path: Path, wait: Callable[[], None] = pause) -> Iterator[Batch]:
 
 
 def follow_end(path: Path, wait: Callable[[], None] = pause) -> Iterator[Batch]:
-    """Do the same as `follow_all`, from the last few lines on."""
+    """Do the same as `follow_all`, but begin with the last FIRST_LINES lines of the file."""
     descriptor = _opened(path)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         start = max(0, os.fstat(descriptor).st_size - READ_BYTES)

@@ -55,8 +55,8 @@ def nothing(fields: Fields) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class LineForm:
-    """The form of lines. `width` is the column at which they are wrapped between two parts; 0: no wrapping. `below`
-    yields the lines below each request."""
+    """The form of printed lines. `width` is the column at which they are wrapped between two parts; 0 means no
+    wrapping. `below` yields the lines below each request."""
 
     paint: Paint = plain
     width: int = 0

@@ -1,6 +1,6 @@
 """Convert the data of the library `genai-prices` to the form of `providers.list_prices`, without using the network.
 
-Source: `genai-prices` 0.2.3, whose prices are USD per million tokens. Never loaded to serve a request.
+Source: `genai-prices` 0.2.3, whose prices are USD per million tokens. The library is never loaded to serve a request.
 
 Each model has the price of the day and the prices that begin later. Prices that the form cannot express are omitted: a
 model that is priced by characters, pages or hours has no price. If the price depends on the hour, the highest one is
@@ -38,7 +38,7 @@ _RATES: Final[Mapping[str, str]] = {
     "web_searches_kcount": "web_search",
     "requests_kcount": "request",
 }
-"""The library's name of each price, and the gateway's."""
+"""The gateway's name of each price by the library's name."""
 
 _NOT_COUNTED: Final = frozenset({"storage_searches_kcount"})
 """Prices of features that the gateway does not offer to clients."""
@@ -152,7 +152,7 @@ def _at(model: "ModelInfo", moment: datetime) -> JsonObject | None:
 
 
 def _contexts(model: "ModelInfo") -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Yield each service tier of a model that has its own price, with the context that selects it."""
+    """Yield each service tier of a model that has its own price, with the context that selects the price."""
     seen: set[str] = set()
     for variant in model.price_variants or ():
         if len(variant.when) == 1:

@@ -18,8 +18,8 @@ from proxy.routing.snapshot import ANYONE, WILDCARD
 
 @dataclass(frozen=True, slots=True)
 class PriceRow:
-    """The current price of a deployment. `listed` is its price in the list. `source` describes the origin of the
-    price. `any_model` is set if the price depends on the requested model."""
+    """The current price of a deployment. `listed` is its price in the list of prices that ships with the gateway.
+    `source` describes the origin of the price. `any_model` is set if the price depends on the requested model."""
 
     name: str
     price: Price | None

@@ -1,7 +1,7 @@
 """The part of `dragoman demo` in which a team reaches its limit and the ledger shows it.
 
-The embedded configuration has no teams, so any key opens it. So this part runs a second gateway on a configuration in
-a temporary folder, which is deleted afterwards.
+The embedded configuration has no teams, so it accepts any key. Therefore this part runs a second gateway on a
+configuration in a temporary folder, which is deleted afterwards.
 """
 
 import asyncio

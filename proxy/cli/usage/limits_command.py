@@ -28,7 +28,7 @@ WILDCARDS: Final[Mapping[str, str]] = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # n
 @dataclass(frozen=True, slots=True)
 class LimitsOptions:
     """The options of the command line. `team` selects the limits of one team; `None`: all. `admin_port` is the port of
-    the admin listener if the gateway was started with another than the configuration's."""
+    the admin listener if the gateway was started with a port other than the configuration's."""
 
     team: str | None = None
     admin_port: int | None = None
@@ -38,7 +38,8 @@ Limit = Mapping[str, Any]  # Any: JSON of the gateway
 
 
 def limits(source: Source, options: LimitsOptions, show: Callable[[Mapping[str, Any], tzinfo], None]) -> int:
-    """Show the limits of the running gateway. Raises CommandError if there is none, or if it does not have the team."""
+    """Show the limits of the running gateway. Raises CommandError if no gateway is running, or if it does not have the
+    team."""
     server = known_table(source).config.server
     found = asked(server.admin, options)
     if isinstance(unknown := found.get("unknown"), str):
@@ -89,8 +90,8 @@ def _understood(status: int, body: bytes, place: str) -> Mapping[str, Any]:
 
 # Forms --------------------------------------------------------------------------------------------------------------
 
-_HEADS: Final = ("SCOPE", "LIMIT", "USED", "LEFT", "", "ENDS", "THEN")
-_NUMBERS: Final = frozenset({"USED", "LEFT", ""})
+_HEADS: Final = ("SCOPE", "LIMIT", "USED", "LEFT", "SHARE", "ENDS", "THEN")
+_NUMBERS: Final = frozenset({"USED", "LEFT", "SHARE"})
 
 
 def show_limits(found: Mapping[str, Any], zone: tzinfo) -> None:

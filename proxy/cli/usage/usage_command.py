@@ -69,8 +69,8 @@ def usage(source: Source, options: UsageOptions, show: Callable[[UsageReport], N
 
 
 def _reported_waiting(admin: AdminSection, settings: LedgerSettings) -> int:
-    """Return the number of waiting rows that the running gateway reports. Only the gateway knows of rows that it could
-    not write to its journal. Return 0 if no gateway with this ledger responds."""
+    """Return the number of waiting rows that the running gateway reports. Only the running gateway knows the rows that
+    it could not write to its journal. Return 0 if no gateway with this ledger responds."""
     try:
         found = json.loads(fetched(admin, admin.port, "/status", TIMEOUT_SECONDS)[1])
     except (CommandError, ValueError):

@@ -1,7 +1,7 @@
 """Words of the APIs: strings that every client sends and that carry no content.
 
-Strings that are not in these lists are shown to guards. So a missing word only means that it is shown too. Sources:
-OpenAI OpenAPI 2.3.0, `anthropic` 2.12.0, JSON Schema 2020-12 with its older drafts, `cohere` 7.3.1, vLLM 0.33
+Strings that are not in these lists are shown to guards. So if a list lacks a word, guards only see one string more.
+Sources: OpenAI OpenAPI 2.3.0, `anthropic` 2.12.0, JSON Schema 2020-12 with its older drafts, `cohere` 7.3.1, vLLM 0.33
 (November 2026).
 """
 

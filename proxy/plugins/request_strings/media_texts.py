@@ -24,7 +24,8 @@ MEDIA_KEYS: Final = words(
 """Keys under which a data URI is media."""
 
 MIN_BASE64: Final = 64
-"""The length in characters below which base64 is also shown encoded. No image or audio file is that short."""
+"""The number of characters below which base64 is shown to guards encoded as well as decoded. No image or audio file is
+that short."""
 
 _LINES: Final = rf"(?:[SIGNS]{{{MIN_BASE64 - 4},}}+[\r\n]*+)++[SIGNS]*+={{0,2}}[\r\n]*"
 _ENCODED: Final = re.compile(_LINES.replace("SIGNS", "A-Za-z0-9+/"))
@@ -59,7 +60,7 @@ _OTHER: Final = frozenset(
     + [f"application/{each}" for each in sorted(words("json xml csv yaml x-yaml javascript octet-stream x-ndjson rtf"))]
     + ["image/svg+xml", ""]
 )
-"""Further known types. They are not shown, because they carry no content."""
+"""Further known types of media. They are not shown to guards, because they carry no content."""
 
 _BLANKS: Final = re.compile(r"[\t\n\r ]")
 _URL_SAFE: Final = str.maketrans("-_", "+/")

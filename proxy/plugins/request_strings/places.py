@@ -1,5 +1,5 @@
-"""The objects of the APIs in which some strings are not texts. They are recognised by place and form, never by the
-name of a key alone.
+"""The objects of the APIs in which some strings are not texts. The strings are recognised by their place and form,
+never by the name of a key alone.
 
 An id or a signature with spaces or unusual characters is shown like any text. Sources: OpenAI OpenAPI 2.3.0
 `ChatCompletionRequestMessage`, `InputItem`; `anthropic` 2.12.0 `ContentBlockParam`; Gemini's thought signatures in
@@ -14,7 +14,7 @@ from typing import Final
 from proxy.plugins.request_strings.media_texts import is_sound_uri
 
 Judge = Callable[[str, Mapping[str, object]], bool]
-"""Returns whether a string, which is a field of this object, is hidden from guards."""
+"""Returns whether a string in a field of this object is hidden from guards."""
 
 TypeOf = Callable[[Mapping[str, object]], str | None]
 """Returns the media type of the bare base64 in an object. It is empty if the type is unknown, and `None` if there is

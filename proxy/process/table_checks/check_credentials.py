@@ -35,7 +35,7 @@ class Machine:
         self._missing: dict[str, str | None] = {}
 
     def missing(self, kind: str) -> str | None:
-        """Return what to install for this kind of credentials; `None` if it is installed."""
+        """Return the install hint for this kind of credentials; `None` if the needed packages are installed."""
         if kind not in self._missing:
             self._missing[kind] = missing_extra(kind)
         return self._missing[kind]
@@ -56,7 +56,7 @@ class Machine:
 
     @cached_property
     def aws_profiles(self) -> Mapping[str, frozenset[str]]:
-        """The AWS profiles, and the names of the keys that each has in either file."""
+        """The AWS profiles by name, each with the names of the keys that it has in any of the files."""
         found: dict[str, frozenset[str]] = {}
         for file in self.aws_files:
             for name, keys in _profiles(file):
@@ -130,7 +130,7 @@ def _problem(loaded: Loaded, target: Target, missing_item: MissingItem) -> Probl
 
 
 def missing_of(source: Source, machine: Machine) -> MissingItem | None:
-    """Return what is missing of one source; `None` if credentials are present, whether they are valid or not."""
+    """Return the missing items of one source; `None` if credentials are present, whether they are valid or not."""
     if (extra := machine.missing(source.kind)) is not None:
         return MissingItem(extra)
     match source:
@@ -173,7 +173,7 @@ def _aws(source: AwsSource, machine: Machine) -> MissingItem | None:
 
 def _profiles(file: Path) -> Iterator[tuple[str, frozenset[str]]]:
     """Yield the profiles in a file and the names of their keys; nothing if the file cannot be read."""
-    import configparser  # most configurations do not need it, and it takes 2 ms to load
+    import configparser  # imported here, because most configurations do not need this module, and loading it takes 2 ms
 
     parser = configparser.RawConfigParser(strict=False, default_section="")
     try:

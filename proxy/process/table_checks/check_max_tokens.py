@@ -20,7 +20,8 @@ _LIMIT: Final = "max_tokens"
 
 
 def needed_limits(loaded: Loaded, snapshot: Snapshot) -> tuple[Problem, ...]:
-    """Return a warning for each model that needs a limit, or for the deployments of it that need one."""
+    """Return a warning for each model that needs a limit, or for each of its deployments if only some of them need
+    one."""
     known: dict[Profile, bool] = {}
     found: list[Problem] = []
     for model in (*snapshot.models.values(), *snapshot.wildcards.values()):
@@ -55,8 +56,8 @@ def _reason(target: Target, known: dict[Profile, bool]) -> str | None:
 
 
 def _placed(model: Model, without: dict[Target, str]) -> Iterator[tuple[Path, str]]:
-    """Yield each path that lacks a limit, with the reason. It is the path of the model if all of its deployments lack
-    one."""
+    """Yield each path that lacks a limit, with the reason. If all deployments of a model lack a limit, the path is the
+    model's."""
     here: Path = ("models", model.name)
     if len(without) == len(model.targets) and without:
         yield (*here, "max_output_tokens"), next(iter(without.values()))

@@ -1,7 +1,8 @@
 """Checks that a configuration does not send requests to the gateway that serves it, and that its listeners do not share
 a port, as far as the written addresses show.
 
-It never resolves a name or inspects the machine's interfaces. Loops that it misses are detected by counting hops.
+The check never resolves a name or inspects the machine's interfaces. Loops that the check misses are detected by
+counting hops.
 """
 
 import ipaddress

@@ -1,4 +1,5 @@
-"""Checks budgets in USD against the prices, configured or listed, of the deployments that count in them."""
+"""Checks budgets in USD against the prices, configured or listed, of the deployments whose costs count in the
+budgets."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -19,9 +20,9 @@ _MOST_LISTED: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class ModelPrices:
-    """The prices behind some names: the models without a price, whether other models have one, and the highest and the
-    lowest of these. A price is for a million tokens of prompt and completion together, in USD; `None` if it depends on
-    the requested name."""
+    """The prices behind some names: the models without a price, whether other models have a price, and the highest and
+    the lowest of these prices. A price is for a million tokens of prompt and completion together, in USD; `None` if it
+    depends on the requested name."""
 
     unpriced: frozenset[str] = frozenset()
     priced: bool = False

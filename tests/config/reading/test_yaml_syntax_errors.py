@@ -9,14 +9,14 @@ from tests.support.looped import looped
 
 SLIPS = {
     "vendors:\n  openai:\n      api_key: x\n    base_url: y\n": (
-        "4:5 not YAML: this line is indented by 4 spaces, which equals no line above it: line 3 has 6, line 2 has 2, "
+        "4:5 not YAML: this line is indented by 4 spaces, which matches no line above it: line 3 has 6, line 2 has 2, "
         "line 1 has 0"
     ),
     "models:\n    a/b: {}\n  c/d: {}\n": (
-        "3:3 not YAML: this line is indented by 2 spaces, which equals no line above it: line 2 has 4, line 1 has 0"
+        "3:3 not YAML: this line is indented by 2 spaces, which matches no line above it: line 2 has 4, line 1 has 0"
     ),
     "routes:\n  fast:\n    targets:\n      - a\n     - b\n": (
-        "5:6 not YAML: this line is indented by 5 spaces, which equals no line above it: line 4 has 6, line 3 has 4, "
+        "5:6 not YAML: this line is indented by 5 spaces, which matches no line above it: line 4 has 6, line 3 has 4, "
         "line 2 has 2"
     ),
     "vendors:\n  openai: {}\n\n  # of another\n    anthropic: {}\n": (

@@ -49,10 +49,8 @@ def test_the_text_shows_steps_targets_and_the_whole_call(ask: Ask) -> None:
     assert "1. openai/gpt-4o-mini/default gets\nPOST https://api.openai.com/v1/chat/completions\n" in text
     assert "Authorization: ********\n" in text
     assert '"content": "Hi"' in text
-    assert (
-        "2. anthropic/claude-haiku-4-5/default would get, if those before it fail or cannot honour the request\n"
-        in text
-    )
+    second = "2. anthropic/claude-haiku-4-5/default would get, if the deployments before it fail or cannot honour the"
+    assert f"{second} request\n" in text
     assert "chosen for each request" not in text
 
 
@@ -62,7 +60,7 @@ def test_the_text_shows_what_follows_a_prompt_that_is_too_long(ask: Ask) -> None
     before, _, after = text.partition("After a prompt that is too long for its target, instead of the next of these:\n")
     assert "1. openai/gpt-4o-mini/default gets\n" in before
     assert "1. anthropic/claude-haiku-4-5/default gets\nPOST https://api.anthropic.com/v1/messages\n" in after
-    assert "2. gpu/llama/default would get, if those before it fail or cannot honour the request\n" in after
+    assert "2. gpu/llama/default would get, if the deployments before it fail or cannot honour the request\n" in after
 
 
 def test_the_object_has_it_by_the_kind_of_failure(ask: Ask) -> None:

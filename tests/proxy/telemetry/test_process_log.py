@@ -70,7 +70,7 @@ def test_an_exception_is_told_by_frames_and_classes_and_never_by_its_text() -> N
     assert lines[-1] == "ExceptionGroup"
     assert {"ValueError", "KeyError", "OSError [Errno 24]"} <= set(lines)
     assert lines.index("KeyError") < lines.index("ValueError") < lines.index("ExceptionGroup")
-    assert any("in raised" in line for line in lines)
+    assert any("in chained_group" in line for line in lines)
 
 
 def test_an_exception_that_is_its_own_cause_is_told_once() -> None:

@@ -27,8 +27,8 @@ _INFERRED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ClientNames:
-    """The names that clients may use at LiteLLM. `names` maps each, including patterns such as `openai/*`, to its new
-    name. `aliases` map a name to another one. `groups` are the access groups."""
+    """The names that clients may use at LiteLLM. `names` maps each name, including patterns such as `openai/*`, to its
+    new name. `aliases` map a name to another one. `groups` are the access groups."""
 
     names: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class ClientNames:
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """The granted new names (`*` alone for every name), and the entries that match nothing."""
+    """The granted new names (only `*` if every name is granted), and the entries that match nothing."""
 
     names: tuple[str, ...]
     unknown: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ def _reached(entry: str, known: ClientNames) -> Iterator[str]:
             yield written
             yield from _aliases_of(name, known)
     for alias in wanted & known.aliases.keys():
-        # At LiteLLM, the list may have the alias or its target.
+        # At LiteLLM, the list may contain either the alias or its target.
         yield known.names[alias]
     yield from _under_wildcard([entry] if "*" not in entry else [], known)
 
@@ -108,7 +108,7 @@ def _fits(pattern: str, name: str) -> bool:
 
 
 def _under_wildcard(names: Iterable[str], known: ClientNames) -> Iterator[str]:
-    """Yield single models, if the configuration has all models of their provider, as `openai/*`."""
+    """Yield the new names of single models whose provider the configuration has as a whole, such as `openai/*`."""
     for name in names:
         vendor, slash, rest = name.partition("/")
         written = known.names.get(f"{vendor}/*")

@@ -1,5 +1,5 @@
-"""Convert LiteLLM's response cache to `defaults.cache`, and its Redis settings to `server.shared`. The Redis settings
-are at its router or its cache.
+"""Convert LiteLLM's response cache to `defaults.cache`, and its Redis settings to `server.shared`. LiteLLM has the
+Redis settings at its router or its cache.
 
 Source: LiteLLM's page "Caching" and `caching/caching.py` of litellm 1.108.7, November 2026.
 """

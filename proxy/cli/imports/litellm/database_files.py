@@ -32,7 +32,7 @@ _OWN: Final[Mapping[Kind, tuple[str, ...]]] = {
     "teams": ("team_id",),
     "models": ("model_name",),
 }
-"""Names of a field that identifies a row. Each row has one of them."""
+"""Names of the fields that identify a row. Each row has one of these fields."""
 
 _LABELS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "keys": ("key_alias", "token"),
@@ -43,7 +43,7 @@ _LABELS: Final[Mapping[Kind, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Exports:
-    """The files of the command line. Several files of a kind are pages."""
+    """The files that the command line names. Several files of a kind are pages of one export."""
 
     keys: tuple[Path, ...] = ()
     teams: tuple[Path, ...] = ()
@@ -140,7 +140,7 @@ def _rows_of(kind: Kind, content: object, path: Path) -> Iterator[_PlacedRow]:
 
 
 def _below(at: Position, key: str) -> Position:
-    """Return the position of a value within the value at `at`. In a CSV file, it is the same line."""
+    """Return the position of a value within the value at `at`. In a CSV file, it is the position of the whole line."""
     return at if at.line else Position(f"{at.file}/{key.replace('~', '~0').replace('/', '~1')}", 0, 0)
 
 

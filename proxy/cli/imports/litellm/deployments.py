@@ -66,20 +66,20 @@ VARIABLES: Final[Mapping[str, str]] = {
     **{"together_ai": "TOGETHERAI_API_KEY", "perplexity": "PERPLEXITYAI_API_KEY", "watsonx": "WATSONX_APIKEY"},
     **{"text-completion-openai": "OPENAI_API_KEY", "cohere_chat": "COHERE_API_KEY"},
 }
-"""The variables from which LiteLLM reads a key that is not in the file, if they are not PROVIDER_API_KEY."""
+"""The environment variables from which LiteLLM reads a key that is not in the file, if not PROVIDER_API_KEY."""
 
 NAMES: Final[Mapping[str, str]] = {"ollama_native": "ollama", "github_models": "github"}
-"""Names of vendors whose profile has another name."""
+"""Names for vendors that are not named like their profile."""
 
 BARE: Final = (("claude", "anthropic"), ("command", "cohere"), ("gemini", "vertex_ai"))
-"""The provider of a model name without a provider, by the name's first characters. All other names belong to OpenAI."""
+"""Prefixes of model names without a provider, and the provider. Names with no such prefix belong to OpenAI."""
 
 ENDINGS: Final[Mapping[str, re.Pattern[str]]] = {
     **dict.fromkeys(("voyage", "jina"), re.compile(r"/(embeddings|rerank)$")),
     "tei": re.compile(r"/(v1/embeddings|embed|rerank|v1)$"),
     "cloudflare": re.compile(r"(?<=/ai)/run$"),
 }
-"""Endings of an `api_base` that LiteLLM calls unchanged, by profile. A profile's address excludes the ending."""
+"""Endings of an `api_base` that LiteLLM calls unchanged, by profile. The profile's address omits them."""
 
 _OF_REGIONS: Final = frozenset({"bedrock", "sagemaker", "vertex", "vertex_anthropic"})
 _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]")
@@ -223,7 +223,7 @@ class ModelList:
         self._missing(endpoint, provider)
 
     def _project(self, endpoint: DraftEndpoint, params: ForeignSection) -> None:
-        """Append the watsonx project or space, which ends the address in the new configuration."""
+        """Append the watsonx project or space to the address, which ends with it in the new configuration."""
         settings, accounts = endpoint.settings, self.accounts
         space = accounts.url_param(params, "space_id")
         project = accounts.url_param(params, "project_id") if space is None else None
@@ -368,7 +368,7 @@ def _price(section: ForeignSection, task: Task | None) -> Block | None:
 
 
 def _weight(params: ForeignSection, info: ForeignSection, item: ForeignSection) -> float | None:
-    """Return the weight. Without one, LiteLLM uses `rpm`, else `tpm`."""
+    """Return the weight. If there is none, LiteLLM uses `rpm`, or else `tpm`, as the weight."""
     found = ((key, section) for key in ("weight", "rpm", "tpm") for section in (params, item, info) if key in section)
     return next((number for key, section in found if (number := section.number(key)) is not None), None)
 
@@ -381,7 +381,7 @@ _LIMITS: Final = (
 
 
 def _limits(params: ForeignSection, info: ForeignSection, item: ForeignSection) -> Block | None:
-    """Return the limits of a deployment. The first section that has a limit decides it."""
+    """Return the limits of a deployment. Each limit is taken from the first section that has it."""
     found: dict[str, DraftValue | None] = {}
     for key, name in _LIMITS:
         for section in (params, item, info):

@@ -1,7 +1,7 @@
 """Compute the order in which LiteLLM tries the fallbacks of a name, including their own fallbacks.
 
 Source: `run_async_fallback` of `router_utils/fallback_event_handlers.py` in litellm 1.108.7, November 2026: it calls
-each fallback with that fallback's own fallbacks, one level deeper, and tries none twice.
+each fallback with that fallback's own fallbacks, one level deeper, and tries no name twice.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,8 +14,8 @@ MAX_FALLBACKS: Final = 5
 
 
 def fallback_order(name: str, chain_of: Callable[[str], Sequence[str]], deepest: int = MAX_FALLBACKS) -> list[str]:
-    """Return the names in the order in which they are tried after the first, as many as a route may have. `chain_of`
-    returns the direct fallbacks of a name."""
+    """Return the names in the order in which they are tried after `name`, at most as many as a route may have.
+    `chain_of` returns the direct fallbacks of a name."""
     found: dict[str, None] = {}
     waiting = [(name, 0)]
     while waiting and len(found) < MAX_TARGETS:

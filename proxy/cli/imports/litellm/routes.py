@@ -42,7 +42,7 @@ KINDS: Final[Mapping[str, str]] = {
     "context_window_fallbacks": "context_window",
     "content_policy_fallbacks": "content_filter",
 }
-"""Keys of a route's `fallbacks`, by the name of LiteLLM's list of fallbacks for the same reason."""
+"""The key in a route's `fallbacks` for each of LiteLLM's lists of fallbacks for one reason."""
 
 
 HIDDEN: Final[Mapping[str, DraftValue]] = {"listed": False}
@@ -54,8 +54,8 @@ _UNLIKE: Final = "names a model for other requests, or of another space of vecto
 
 @dataclass(slots=True)
 class NameGroup:
-    """The entries of one `model_name`. `then` are its general fallbacks. `by_kind` are its fallbacks for one reason
-    each."""
+    """The entries of one `model_name`. `then` are its general fallbacks; `by_kind` are its fallbacks for one reason, by
+    the kind of failure."""
 
     name: str
     entries: list[ModelEntry] = field(default_factory=list)
@@ -71,8 +71,8 @@ class NameGroup:
 @dataclass(frozen=True, slots=True)
 class _Resolved:
     """A group without its fallbacks: its deployments with their weights, its new targets, and the policy that orders
-    them. `model` is the model that has the same deployments as the group; `None` if there is no such model. `models`
-    are up to two models of the group."""
+    them. `model` is the model with which the group is identical, if there is one. `models` are at most two of its
+    models."""
 
     shares: list[Share]
     targets: list[tuple[str, float]]
@@ -85,8 +85,8 @@ class _Resolved:
 class Routes:
     """Collects groups and fallbacks, and writes the routes. `policy` applies to groups whose entries have no order.
 
-    `_names` has the name of each group's route. `_inner` has the name of the route of its own deployments. `_plain`
-    are the groups that need no route.
+    `_names` has the name of each group's route. `_inner` has the name of the route to the group's own deployments.
+    `_plain` are the groups that need no route.
     """
 
     draft: TableDraft
@@ -180,7 +180,7 @@ class Routes:
         return self._firsts[name]
 
     def _known_names(self, section: ForeignSection, key: str, wanted: Sequence[str]) -> list[str]:
-        """Return the known names of a list, as many as a route may have."""
+        """Return the known names of a list, at most as many as a route may have."""
         known = [name for name in dict.fromkeys(wanted) if self._is_known(name)]
         if len(known) < len(set(wanted)):
             section.report_key(key, "names a model that model_list does not have")
@@ -392,5 +392,5 @@ def _space(endpoint: DraftEndpoint) -> str | None:
 
 
 def _kind(endpoint: DraftEndpoint) -> tuple[Task | None, str | None]:
-    """Return the properties that must be equal if one model replaces another."""
+    """Return the task and the vector space of a model, which must be equal if one model replaces another."""
     return endpoint.task, _space(endpoint)

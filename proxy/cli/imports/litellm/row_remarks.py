@@ -95,7 +95,7 @@ METADATA: Final = compiled(
 
 @dataclass(slots=True)
 class FieldRemarks:
-    """Remarks on fields of rows, one per reason."""
+    """Collects the remarks on fields of rows, one remark per reason."""
 
     _found: dict[tuple[str, Reason], tuple[Position, dict[str, None], dict[str, None]]] = field(default_factory=dict)
 

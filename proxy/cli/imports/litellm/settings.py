@@ -30,7 +30,7 @@ from proxy.cli.imports.table_draft import Block, Reference, TableDraft
 from proxy.cli.imports.table_values import attempts, duration, joined
 
 _COMPUTED: Final = ("use_in_pass_through", "use_litellm_proxy", "merge_reasoning_content_in_choices", "use_xai_oauth")
-"""Switches that LiteLLM lists for every model, even at their defaults."""
+"""Switches that LiteLLM lists for every model, even if they have their default values."""
 
 
 def database_models(database: Database, configured: Sequence[ForeignSection]) -> Iterator[ForeignSection]:

@@ -42,7 +42,7 @@ _LONGER_PERIOD: Final = "has no period of the calendar (hour, day, week, month):
 @dataclass(slots=True)
 class RowAllowance:
     """The limits of a team or key: general limits, limits per model by LiteLLM's names, and budgets. `is_nothing` is
-    set if it may use nothing."""
+    set if the team or key may use nothing."""
 
     limits: dict[str, int] = field(default_factory=dict)
     of_models: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -51,12 +51,12 @@ class RowAllowance:
 
     @property
     def needs_team(self) -> bool:
-        """Whether it requires a team. Keys of the configuration cannot have limits per model."""
+        """Whether the limits require a team: keys of the configuration cannot have limits per model."""
         return bool(self.of_models)
 
     @property
     def is_limited(self) -> bool:
-        """Whether it has any limit."""
+        """Whether the team or key has any limit."""
         return bool(self.limits or self.of_models or self.budgets)
 
     def put(self, block: Block, known: ClientNames) -> None:
@@ -172,7 +172,7 @@ def _add(row: ForeignSection, key: str, found: RowAllowance, budget: tuple[float
 
 
 def period(duration: str | None) -> tuple[str, bool]:
-    """Return the calendar period for a duration, and whether they are equally long."""
+    """Return the calendar period for a duration, and whether the period is as long as the duration."""
     text = _WORDS.get((duration or "").strip().lower(), duration or "")
     parts = _DURATION.fullmatch(text)
     seconds = int(parts[1]) * _SECONDS[parts[2]] if parts else 0

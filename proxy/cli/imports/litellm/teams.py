@@ -264,8 +264,8 @@ def _key_name(label: str, team: _Team) -> str:
 
 
 def _digest(row: ForeignSection) -> str | None:
-    """Return a key's digest. LiteLLM digests the whole key, as this gateway does. A literal key is
-    digested."""
+    """Return a key's digest. LiteLLM's digest is the digest of the whole key, as in this gateway. If the row has the
+    key itself, return its digest."""
     text = row.text("token") or ""
     if text.startswith("sk-"):
         return hashlib.sha256(text.encode()).hexdigest()

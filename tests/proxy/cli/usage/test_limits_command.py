@@ -57,7 +57,7 @@ async def test_people_see_what_is_left_of_each_limit(source: Writer, tmp_path: P
     async with gateway(tmp_path) as port:
         assert await asyncio.to_thread(limits, source(table(port)), LimitsOptions(), show_limits) == 0
         rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-        assert rows[0] == ["SCOPE", "LIMIT", "USED", "LEFT", "ENDS", "THEN"]
+        assert rows[0] == ["SCOPE", "LIMIT", "USED", "LEFT", "SHARE", "ENDS", "THEN"]
         assert ["team", "search", "5", "requests", "per", "minute", "0", "5", "0%", "reject"] in rows
         assert ["team", "data", "9", "requests", "at", "once", "0", "9", "0%", "reject"] in rows
         (budget,) = (row for row in rows if "USD" in row)
@@ -143,9 +143,9 @@ def test_numbers_are_aligned_and_times_are_those_of_the_zone() -> None:
     spent = limit(kind="budget", unit="usd", period="month", limit=500.0, used=400.5, remaining=99.5, ratio=0.801)
     lines = limits_table([limit(), {**spent, "then": "warn", "at": 0.8, "reached": True}], ZoneInfo("Europe/Berlin"))
     assert lines == [
-        "SCOPE   LIMIT                       USED       LEFT       ENDS          THEN",
-        "team a  5,000,000 tokens per day   1,234  4,998,766   0%  Mon 02 01:00  reject",
-        "team a  500 USD per month         400.50      99.50  80%  Mon 02 01:00  warn at 80%, reached",
+        "SCOPE   LIMIT                       USED       LEFT  SHARE  ENDS          THEN",
+        "team a  5,000,000 tokens per day   1,234  4,998,766     0%  Mon 02 01:00  reject",
+        "team a  500 USD per month         400.50      99.50    80%  Mon 02 01:00  warn at 80%, reached",
     ]
 
 
