@@ -273,7 +273,7 @@ class Breaker:
 @dataclass(slots=True, eq=False)
 class TrackedAttempt:
     """One attempt as the breaker tracks it. The first call of `succeeded`, `failed` or `abandoned` ends it; later calls
-    do nothing. `disputed`: others' attempts succeeded meanwhile, so the request may be the cause."""
+    do nothing. `disputed`: other teams' attempts succeeded meanwhile, so the request may be the cause."""
 
     _breaker: Breaker
     _awaited: Awaited

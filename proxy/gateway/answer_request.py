@@ -47,7 +47,7 @@ from proxy.upstream.unanswered_usage import usage_of_body
 TextExchange = ClientExchange[UnifiedRequest]
 
 LONG: Final = 512 * 1024
-"""The most characters of a response that is written on the event loop. Longer ones are written in a thread."""
+"""The most characters of a response that is written on the event loop."""
 
 MANY_CHUNKS: Final = 256
 """The most chunks of a stream whose end is written on the event loop, if the end repeats the whole response."""
