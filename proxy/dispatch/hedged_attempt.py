@@ -368,7 +368,7 @@ class HedgeRace(Generic[T]):
         self._second_lost(second, outcome, place=max(0, len(self._exchange.record.attempts) - 1))
 
     def _second_lost(self, second: _Second[T], outcome: HedgeOutcome, place: int) -> None:
-        """Record a second attempt that did not win, at index `place` of the recorded attempts."""
+        """Record a second attempt that did not win, at this index of the recorded attempts."""
         record, context = self._exchange.record, self._context
         lost = second.exchange.record.unanswered
         if second.failure is None:

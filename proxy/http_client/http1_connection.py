@@ -232,7 +232,7 @@ class Http1Connection(asyncio.Protocol):
         else:
             self._framing_bytes = 0
             take = self.signal.take
-            if take is not None:  # the reader of a stream gets each chunk here, so that `take` has none to return
+            if take is not None:  # the reader of a stream gets each chunk here, so nothing is left for `take`
                 try:
                     more = take(self.pieces.pop() if len(self.pieces) == 1 else self.take())
                 except BaseException as error:  # the error is raised in the waiting reader, not in the event loop
