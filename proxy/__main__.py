@@ -7,8 +7,9 @@ from proxy.cli import main as command_line
 
 COLLECT_AFTER = 1_000_000
 """The number of new objects after which the garbage collector looks for cycles. A command creates 200,000 objects of
-modules and configuration at its start, which live until its end: with Python's own threshold of 700, serving is ready
-140 ms later, with 100,000 60 ms. Workers, and a process that serves alone, set their own threshold."""
+modules and configuration at its start, which live until its end: with Python's own threshold of 700, the gateway is
+ready 140 ms later, and with a threshold of 100,000 it is ready 60 ms later. Workers, and a process that serves alone,
+set their own threshold."""
 
 
 def main() -> int:

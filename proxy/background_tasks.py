@@ -1,4 +1,4 @@
-"""Owners of background tasks: every task of the gateway ends with the block or the object that started it."""
+"""Owners of background tasks. Every task of the gateway ends together with the block or the object that started it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
@@ -24,8 +24,8 @@ async def background(works: Iterable[Callable[[], Work]]) -> AsyncIterator[None]
 
 async def run_with_timeout(work: Coroutine[object, object, T], seconds: float, unwinding: float) -> T:
     """Run `work` in a task of its own, and return its result. A cancellation inside `work` does not cancel the caller.
-    Raises TimeoutError if `work` has not ended after `seconds`; the task is then cancelled, and abandoned if it has not
-    ended after another `unwinding` seconds."""
+    Raises TimeoutError if `work` has not ended after `seconds`; the task is then cancelled. If it has not ended after
+    another `unwinding` seconds, it is abandoned."""
     task = asyncio.create_task(work)
     try:
         if not (await asyncio.wait((task,), timeout=seconds))[0]:
@@ -46,7 +46,7 @@ class Tasks:
     __slots__ = ("_tasks",)
 
     def __init__(self) -> None:
-        self._tasks: list[asyncio.Task[Any]] = []  # Any: their results are not read here
+        self._tasks: list[asyncio.Task[Any]] = []  # the type is Any because this class does not read the results
 
     def start(self, work: Coroutine[object, object, None]) -> None:
         """Run `work` beside the block."""

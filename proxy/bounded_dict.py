@@ -9,7 +9,7 @@ V = TypeVar("V")
 
 class BoundedDict(dict[K, V]):
     """A dict of at most `most` entries. `[key] = value` makes the key the newest. If there are then too many entries,
-    the oldest one for which `unused` is true is deleted."""
+    the oldest entry for which `unused` returns true is deleted."""
 
     __slots__ = ("_most", "_unused")
 

@@ -13,8 +13,8 @@ CGROUP_MOUNT = Path("/sys/fs/cgroup")
 
 
 def own_groups(own: Path = OWN_GROUPS_FILE) -> Mapping[str, str]:
-    """Return the path of this process's group in each hierarchy, by its controllers ("" in version 2). Empty if the
-    file cannot be read."""
+    """Return the path of this process's group in each hierarchy, by the hierarchy's controllers ("" in version 2). The
+    result is empty if the file cannot be read."""
     try:
         lines = own.read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -1,7 +1,8 @@
 """The deadlines of one request: a limit for the current phase, which activity renews, and limits that nothing renews.
 
-One alarm replaces `asyncio.timeout` around every read; it is set again only when it fires too early. Renewing a limit
-is one attribute assignment. The standard library's renewal costs about 4 us a read (measured on CPython 3.11).
+One alarm (a timer of the event loop) replaces `asyncio.timeout` around every read. The alarm is set again only when it
+fires before a deadline. Renewing a limit is one attribute assignment. The standard library's renewal costs about 4 us a
+read (measured on CPython 3.11).
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from proxy.timers import Timer, Timers, loop_alarms
 
 
 class Phase(StrEnum):
-    """The phase of a request, or another reason, whose deadline passed."""
+    """The deadline that passed, named by the phase of the request or by another reason."""
 
     TOTAL = "total"
     ATTEMPT = "attempt"
@@ -29,7 +30,8 @@ class Phase(StrEnum):
 
 
 OF_AN_ATTEMPT = frozenset({Phase.ATTEMPT, Phase.ANSWER, Phase.FIRST_EVENT, Phase.IDLE, Phase.HEDGE})
-"""Limits of a single attempt: another attempt may follow as long as nothing has been written to the client."""
+"""The deadlines of a single attempt. After them another attempt may follow, as long as nothing has been written to the
+client."""
 
 CLIENT_STALL = 60.0
 """The most seconds for which a client may leave written data unread."""
@@ -71,10 +73,10 @@ class Deadlines:
     """Context manager around one request. It raises DeadlinePassed if a deadline passes inside the block. An instance
     is used once.
 
-    It is built on task cancellation, as `asyncio.timeout` is: a cancellation from elsewhere passes through. `passed` is
-    the deadline that has passed, while the task unwinds. The object is in the set `among` while the request runs.
-    `content_at` is the time of the last content; code that waits for more content may set it instead of calling
-    `advance`.
+    It is built on task cancellation, as `asyncio.timeout` is: a cancellation from elsewhere passes through. While the
+    task unwinds after a deadline, `passed` is the deadline that has passed. The object is in the set `among` while the
+    request runs. `content_at` is the time of the last content; code that waits for more content may set it instead of
+    calling `advance`.
     """
 
     __slots__ = (
@@ -108,7 +110,7 @@ class Deadlines:
         if self._task is None:
             raise RuntimeError("Deadlines needs a running task")
         self._cancelling = self._task.cancelling()
-        # At this point the total is the only limit.
+        # At this point the total duration is the only limit.
         self._alarm = self._alarms.set(min(self._total_at, self._last + FIRST_CHECK), self._check)
         if self._among is not None:
             self._among.add(self)
@@ -138,8 +140,8 @@ class Deadlines:
             self._arm()
 
     def expect(self, phase: Phase, limit: float | None) -> None:
-        """Limit the time until the response begins to `limit` seconds (`None`: no limit). Activity before that does not
-        renew the limit: phases may begin and be renewed meanwhile."""
+        """Limit the time until the response begins to `limit` seconds (`None`: no limit). Activity does not renew this
+        limit; the limits of phases may begin and be renewed meanwhile."""
         self._limit, self._begin, self._begin_phase = None, limit, phase
         if limit is not None:
             self._begin_at = self._now() + limit
@@ -164,7 +166,7 @@ class Deadlines:
 
     def end_attempt(self, error: BaseException | None) -> BaseException | None:
         """End the attempt. `error` is the exception that ended it, or `None`. If a limit of the attempt passed, `error`
-        is the CancelledError that this caused: return the DeadlinePassed instead. Otherwise return `error`."""
+        is the CancelledError that the limit caused; then return the DeadlinePassed. Otherwise return `error`."""
         self._attempt = self._limit = self._begin = None
         passed, task = self.passed, self._task
         if passed is None or task is None or not isinstance(error, asyncio.CancelledError):
@@ -202,7 +204,7 @@ class Deadlines:
     def pause(self) -> None:
         """Wait for the client until the next `touch` or `advance`; the upstream's silence does not count meanwhile.
 
-        A stalled client is noticed when the alarm next fires, so at most one limit of the phase late.
+        A stalled client is noticed when the alarm next fires. This is late by at most the length of the phase's limit.
         """
         now = self._now()
         if not self._waiting:
@@ -211,7 +213,7 @@ class Deadlines:
         self._waiting = False
 
     def stop(self) -> None:
-        """Disable all deadlines: the response is written, and the remaining work has its own limits."""
+        """Disable all deadlines, because the response is written and the remaining work has its own limits."""
         self._drop_alarm()
         self._task = None
 
@@ -220,12 +222,14 @@ class Deadlines:
         self._fire(DeadlinePassed(phase, 0.0))
 
     def _arm_by(self, at: float) -> None:
-        """Set the alarm for a new limit that passes at `at`, unless the alarm fires before that anyway."""
+        """Set the alarm for a new limit that passes at the time `at`, unless the alarm already fires before that
+        time."""
         if self._alarm is None or at < self._alarm.at:
             self._arm()
 
     def _arm(self) -> None:
-        """Set the alarm for the earliest limit, unless it fires before that anyway; `_check` then sets the next one."""
+        """Set the alarm for the earliest limit, unless it already fires before that limit; `_check` then sets the next
+        alarm."""
         due = self._due()
         if self._alarm is not None and self._alarm.at <= due:
             return
@@ -271,8 +275,8 @@ class Deadlines:
             self._arm()
 
     def _fire(self, expired: DeadlinePassed) -> None:
-        # The task is cancelled only once: a second cancellation could not be undone, and the error of the first would
-        # be lost.
+        # The task is cancelled only once. A second cancellation could not be undone, and the error of the first one
+        # would be lost.
         if self._task is not None and self.passed is None:
             self.passed = expired
             self._task.cancel()

@@ -5,9 +5,9 @@ An `EagerTask` begins at once, as asyncio's eager tasks do (Python 3.12). In add
 coroutine waits for a `Signal`, setting the signal runs the coroutine within the call. Measured on CPython 3.11, waking
 a task by a future, through the loop, is 4 to 8 us of the cost of a streamed chunk.
 
-Coroutines do not see the difference. `asyncio.current_task()` returns the EagerTask, which has the methods that
-asyncio's own `timeout` and `TaskGroup` call on a task. A future that is awaited wakes it through the loop, as it wakes
-any task.
+The code of a coroutine needs no change. `asyncio.current_task()` returns the EagerTask, which has the methods that
+asyncio's own `timeout` and `TaskGroup` call on a task. An awaited future wakes the EagerTask through the loop, as it
+wakes any task.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ to 3.14)."""
 
 
 _running: Final[dict[int, "EagerTask"]] = {}
-"""The running EagerTask of each thread, by the thread's id. A lookup here takes a third of the time of
+"""The running EagerTask of each thread, by the thread's id. A lookup in this dict takes a third of the time of
 `asyncio.current_task`."""
 
 
@@ -36,8 +36,9 @@ def running_task() -> "EagerTask | asyncio.Task[Any] | None":
 
 
 class Signal:
-    """Wakes the one coroutine that waits for it. The signal carries no data and is not remembered: if it is set while
-    no coroutine waits, it is lost. So the owner stores the data, and a reader checks for it before it waits."""
+    """An object that wakes the one coroutine that waits for it. The signal carries no data and is not remembered: if it
+    is set while no coroutine waits, it is lost. So the owner stores the data, and a reader checks for it before it
+    waits."""
 
     __slots__ = ("_refused", "_waiter", "take")
 
@@ -57,24 +58,25 @@ class Signal:
             waiter.set_result(None)
 
     def refuse(self, error: BaseException | None) -> None:
-        """Wake the waiter because its `take` refuses further data. `error` is raised in the waiter: the exception that
-        `take` raised, or `None`."""
+        """Wake the waiter because its `take` refuses further data. If `take` raised an exception, `error` is that
+        exception and is raised in the waiter; otherwise `error` is `None`."""
         waiter, self._waiter, self.take = self._waiter, None, None
         self._refused = True
         if isinstance(waiter, EagerTask):
             waiter.wake(error)
 
     def leave(self) -> None:
-        """Forget the waiter, which has been cancelled, and its `take`."""
+        """Remove the waiter, which has been cancelled, and its `take`."""
         self._waiter = self.take = None
 
     @coroutine
     def taking(self, take: Callable[[bytes], bool]) -> Generator[object, None, bool]:
-        """Wait for the signal, or until `refuse` is called. Return whether it was the signal.
+        """Wait for the signal, or until `refuse` is called. Return whether the signal ended the wait.
 
         Meanwhile `take` may be called with the data that arrives, within the callback that delivers the data. A chunk
-        of a stream then costs one call, instead of resuming every coroutine from the request's handler on. `take` must
-        not need a running task. An asyncio task waits for the signal alone.
+        of a stream then costs one call, instead of resuming the whole chain of coroutines below the request's handler.
+        `take` must not need a running task. In an asyncio task, `take` is not called, and the task waits for the signal
+        alone.
         """
         task = _running.get(get_ident())
         if task is None:
@@ -154,15 +156,16 @@ class EagerTask:
         return True
 
     def uncancel(self) -> int:
-        """Undo one `cancel`, as `asyncio.Task.uncancel` does, and return the number that is left. As in asyncio from
-        Python 3.13 on, undoing the last one also removes a cancellation that has not been raised yet."""
+        """Undo one `cancel`, as `asyncio.Task.uncancel` does, and return the number of cancellations that are left. As
+        in asyncio from Python 3.13 on, undoing the last cancellation also removes a CancelledError that has not been
+        raised yet."""
         if self._cancels > 0:
             self._cancels -= 1
             self._cancelled = self._cancelled and self._cancels > 0
         return self._cancels
 
     def cancelling(self) -> int:
-        """Return the number of cancellations that have not been undone."""
+        """Return how many calls of `cancel` have not been undone."""
         return self._cancels
 
     def _step(self, error: BaseException | None) -> None:
@@ -196,7 +199,7 @@ class EagerTask:
             else:
                 self._wait_for(waits_for)
         finally:
-            error = None  # breaks the reference cycle of the error, its traceback and this frame
+            error = None  # this breaks the reference cycle of the error, its traceback and this frame
 
     def _leave(self, thread: int) -> None:
         del _running[thread]
@@ -205,7 +208,7 @@ class EagerTask:
     def _wait_for(self, waits_for: object) -> None:
         if isinstance(waits_for, Signal):
             self._waits_for = waits_for
-            if self._cancelled:  # cancelled by itself while it ran
+            if self._cancelled:  # the coroutine cancelled its own task while it ran
                 self._cancelled = False
                 self._stop_waiting(waits_for)
         elif waits_for is None:  # asyncio.sleep(0)
@@ -219,7 +222,8 @@ class EagerTask:
                 self._cancelled = False
 
     def _stop_waiting(self, signal: Signal) -> None:
-        """Raise CancelledError where the coroutine waits for a signal, in the next event loop iteration."""
+        """In the next event loop iteration, raise CancelledError at the point at which the coroutine waits for a
+        signal."""
         signal.leave()
         self._waits_for = None
         self._loop.call_soon(self._step, asyncio.CancelledError(), context=self._context)

@@ -1,6 +1,6 @@
-"""The errors that clients can get: the one exception whose text reaches them, and a function for each error.
+"""The errors that clients can get: the only exception whose text reaches clients, and a function for each error.
 
-No text is a vendor's unvetted text or an internal exception's.
+No message repeats a vendor's unvetted text or an internal exception's text.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ MAX_RETRY_AFTER = 60
 """Seconds. The Stainless SDKs (openai 1.x, scale-gp, fireworks) ignore a longer Retry-After or do not retry at all."""
 
 DAY = 86400
-"""Seconds; the longest wait requested by a vendor that is passed on to clients."""
+"""The longest wait in seconds, requested by a vendor, that is passed on to clients."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class FieldProblem:
 class ErrorFacts:
     """Status, type, code, message and param of an OpenAI-shaped error, and the headers of its response.
 
-    `problems` are the entries of a `detail` list. The other fields repeat the first problem, for surfaces without such
-    a list. `validation` marks an invalid request body, whose status the surface decides (400 or 422).
+    `problems` are the entries of a `detail` list. The other fields repeat the first problem, for surfaces whose errors
+    have no such list. `validation` marks an invalid request body, whose status the surface decides (400 or 422).
     """
 
     status: int
@@ -139,8 +139,8 @@ def model_not_found(model: str, nearest: tuple[str, ...]) -> GatewayError:
 
 
 def model_hidden(model: str, nearest: tuple[str, ...]) -> GatewayError:
-    """Return the error for another team's model: the client gets the error for an unknown name, the log the real
-    code."""
+    """Return the error for another team's model: the client gets the error for an unknown name, and the log gets the
+    real code."""
     return GatewayError(_unknown(model, nearest), NOT_ALLOWED)
 
 
@@ -151,7 +151,7 @@ def _unknown(model: str, nearest: tuple[str, ...]) -> ErrorFacts:
 
 
 def previous_response_not_found(response_id: str) -> GatewayError:
-    """Return the error for a request that continues a response if it, or one before it, is not stored."""
+    """Return the error for continuing a response that is not stored, or whose predecessors are not all stored."""
     message = (
         f"Previous response with id '{_shown(response_id)}' not found. It was not stored, has expired or was deleted; "
         "send the conversation's items in 'input' instead."
@@ -193,7 +193,7 @@ def operation_not_served(why: str) -> GatewayError:
 
 
 def refused_by_plugin(name: str, reason: str, code: str) -> PluginError:
-    """Return the error for a request that one of the operator's plugins refused, by its texts or by the response's."""
+    """Return the error for a request that a plugin refused because of the texts of the request or of its response."""
     message = f"Refused by the plugin '{name}': {reason}"
     return PluginError(ErrorFacts(400, "invalid_request_error", code, message, headers=NO_RETRY), name, reason)
 
@@ -293,12 +293,12 @@ _FAILED_BY: Mapping[FailureKind, str] = {
     FailureKind.TRUNCATED: "cut off its responses",
     FailureKind.MALFORMED: "sent invalid responses",
 }
-"""The failure that opened a deployment's circuit breaker, in words. Other kinds read "failed"."""
+"""The words for the failure that opened a deployment's circuit breaker. The word for all other kinds is "failed"."""
 
 
 def no_healthy_deployment(wait: float, why: FailureKind | None) -> GatewayError:
     """Return the error for a request whose deployments all have an open circuit breaker. `why` is the kind of failure
-    that opened the first one; the next becomes half-open in `wait` seconds."""
+    that opened the first one; the next circuit becomes half-open in `wait` seconds."""
     failed = "failed" if why is None else _FAILED_BY.get(why, "failed")
     message = f"No deployment that could answer is healthy at the moment; the first of them {failed}."
     headers = {"retry-after": _seconds(wait)}
@@ -306,14 +306,14 @@ def no_healthy_deployment(wait: float, why: FailureKind | None) -> GatewayError:
 
 
 def out_of_service(name: str, by_route: bool) -> GatewayError:
-    """Return the error for a route, or else a model, whose deployments are all out of service."""
+    """Return the error for a route or a model whose deployments are all out of service."""
     message = f"Every deployment of the {'route' if by_route else 'model'} '{name}' is out of service."
     return GatewayError(ErrorFacts(503, "server_error", "no_healthy_deployment", message, "model", headers=NO_RETRY))
 
 
 def cooling_down(wait: float, why: FailureKind | None) -> GatewayError:
     """Return the error for a request whose deployments are all in a cooldown that their vendors asked for. The next
-    cooldown ends in `wait` seconds. If `why` is QUOTA, the error is the one for a spent quota."""
+    cooldown ends in `wait` seconds. If `why` is QUOTA, the error reports a spent quota."""
     if why is FailureKind.QUOTA:
         return upstream_failed(Failure(FailureKind.QUOTA, GATEWAY_MESSAGES[FailureKind.QUOTA]))
     message = "Every deployment that could answer is rate limited by its vendor at the moment."
@@ -327,7 +327,7 @@ def _seconds(wait: float) -> str:
 
 
 class OverloadReason(StrEnum):
-    """Why an overloaded gateway refuses a request; the value is the `reason` label of `shed_total`."""
+    """The reason why an overloaded gateway refuses a request; the value is the `reason` label of `shed_total`."""
 
     REQUESTS = "requests"
     STREAMS = "streams"
@@ -348,7 +348,7 @@ _OVERLOAD_MESSAGES: Mapping[OverloadReason, str] = {
 
 
 def overloaded(reason: OverloadReason, retry_after: int = 1) -> GatewayError:
-    """Return the error of an overloaded gateway (seconds). SDKs may retry, so there is no `x-should-retry: false`."""
+    """Return the error of an overloaded gateway, without `x-should-retry: false`, because SDKs may retry."""
     verdict = VERDICTS[FailureKind.BUSY]
     headers = {"retry-after": str(retry_after)}
     message = f"{_OVERLOAD_MESSAGES[reason]} Try again shortly."

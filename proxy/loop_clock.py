@@ -1,4 +1,4 @@
-"""The clock of an event loop's timers, by the cheapest function that reads it."""
+"""The clock of an event loop's timers, read by the cheapest function."""
 
 import asyncio
 import time

@@ -21,16 +21,16 @@ EXTRAS: Final[Mapping[str, Extra]] = {
     "google": Extra("gcp", ("google.auth", "requests")),
     "entra": Extra("azure", ("azure.identity",)),
 }
-"""The extra of each kind of credentials. OIDC needs no extra."""
+"""The extra for each kind of credentials. OIDC needs no extra."""
 
 REDIS: Final = Extra("redis", ("redis",))
-"""For state that processes share."""
+"""The extra for state that processes share."""
 
 POSTGRES: Final = Extra("postgres", ("psycopg",))
-"""For a ledger that several gateways share."""
+"""The extra for a ledger that several gateways share."""
 
 OTEL: Final = Extra("otel", ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.common"))
-"""For traces and metrics by OTLP."""
+"""The extra for traces and metrics that are sent by OTLP."""
 
 LIBRARY_ERRORS: Final = (AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 """The exceptions that a vendor's library raises, besides its own, for a file or a response that it cannot

@@ -1,4 +1,4 @@
-"""The name of a process, as `ps` and `top` show it. Source: prctl(2), PR_SET_NAME; Linux only."""
+"""Sets the name of a process, which `ps` and `top` show. Source: prctl(2), PR_SET_NAME; Linux only."""
 
 import ctypes
 from typing import Final

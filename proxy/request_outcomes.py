@@ -1,5 +1,5 @@
-"""Parts of the request record that few requests have, and the outcomes of affinity, second attempts and attempts, as
-the log and the metrics report them."""
+"""Parts of the request record that few requests have; and the outcomes of affinity, of second attempts and of attempts,
+with the names that the log and the metrics report."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -26,11 +26,12 @@ HedgeOutcome = Literal[
     "closed",
 ]
 HEDGE_OUTCOMES: Final[tuple[HedgeOutcome, ...]] = get_args(HedgeOutcome)
-"""The outcome of a request whose first attempt was late. With a second attempt: it had content first (`won`), the first
-attempt had content first (`lost`), the second attempt failed (`failed`), or the request ended before either
-(`cancelled`). Without one: too many requests of the name had a second attempt (`refused_share`), cancelled calls have
-cost enough (`refused_cap`), the other deployments had no free slot or were at a limit (`refused_busy`), none of them
-was healthy or could honour the request (`refused_target`), or half of the deployments are late (`closed`)."""
+"""The outcome of a request whose first attempt was late. If there was a second attempt: it had content first (`won`),
+the first attempt had content first (`lost`), the second attempt failed (`failed`), or the request ended before either
+attempt had content (`cancelled`). If there was no second attempt: too many requests of the name had a second attempt
+(`refused_share`), the cost of cancelled calls has reached its cap (`refused_cap`), the other deployments had no free
+slot or were at a limit (`refused_busy`), no other deployment was healthy or could honour the request
+(`refused_target`), or half of the deployments are late (`closed`)."""
 
 SUPERSEDED: Final = "superseded"
 """The outcome of an attempt that ended because another attempt of its request answered first."""
@@ -70,8 +71,9 @@ class RefusingLimit:
 
 @dataclass(slots=True, eq=False)
 class GuardMarks:
-    """Changes by plugins: `names` are the plugins that changed something, or may have changed something in a stream;
-    `dropped` are the dropped fields. `plugin` is the plugin that ended the request, `reason` the reason it gave."""
+    """Changes by plugins: `names` are the plugins that changed something, or may have changed something in a stream.
+    `dropped` are the dropped fields. `plugin` is the plugin that ended the request, and `reason` is the reason that it
+    gave."""
 
     names: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
@@ -79,7 +81,7 @@ class GuardMarks:
     reason: str = ""
 
     def note(self, names: Iterable[str], dropped: Iterable[str] = ()) -> None:
-        """Add each name that is not in the lists yet."""
+        """Add each name and field that is not in the lists yet."""
         self.names += [each for each in names if each not in self.names]
         self.dropped += [each for each in dropped if each not in self.dropped]
 
@@ -100,9 +102,9 @@ STALL: Final = 1.0
 class WaitMarks:
     """The waits that most requests do not have, in seconds: `upload` for the client to send its body, `queued` for a
     slot in this process or at a deployment, `paused` between two attempts, `cached` for an equal request or a shared
-    store of the response cache, `guarded` for guards, `held` for more of a stream whose content is withheld until
-    guards have seen it. The last two count only before the first content. `stalls` is how often the vendor sent nothing
-    for longer than STALL after the first content, `stalled` the total time of it."""
+    store of the response cache, `guarded` for guards, `held` for the rest of a stream whose content is withheld until
+    guards have checked it. `guarded` and `held` count only before the first content. `stalls` is how often the vendor
+    sent nothing for longer than STALL after the first content; `stalled` is the total time of these silences."""
 
     upload: float = 0.0
     queued: float = 0.0

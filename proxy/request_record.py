@@ -1,6 +1,6 @@
-"""The record of one request, filled as its steps finish and emitted once, and the ids of requests.
+"""The record of one request, filled as the request's steps finish and emitted once; and the ids of requests.
 
-It never holds a key. Only `content`, for the payload log, holds the text of a prompt or of a response.
+The record never holds a key. Only `content`, for the payload log, holds the text of a prompt or of a response.
 """
 
 import os
@@ -30,8 +30,8 @@ from proxy.trace_context import SampledTrace, Trace
 Outcome = Literal[
     "ok", "client_error", "upstream_error", "timeout", "truncated", "client_gone", "denied", "limited", "shed", "error"
 ]
-"""`limited` is a request beyond a limit or a budget of its team, or of all deployments that could answer. `shed` is a
-request that the gateway refused because of its own load."""
+"""`limited`: a limit or a budget of the team, or of every deployment that could answer, refused the request. `shed`:
+the gateway refused the request because of its own load."""
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
@@ -47,19 +47,19 @@ def given_id(headers: Mapping[str, str]) -> str | None:
     return given if given is not None and _REQUEST_ID.fullmatch(given) else None
 
 
-_random = random.Random()  # noqa: S311 - distinguishes requests, protects nothing
+_random = random.Random()  # noqa: S311 - the number only distinguishes requests and protects nothing
 _bits = _random.getrandbits
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_random.seed)  # otherwise all workers would draw the same ids
+    os.register_at_fork(after_in_child=_random.seed)  # without a new seed all forked workers would draw the same ids
 
 
 def fresh_id() -> str:
-    """Return 24 random hex digits, not from the system's random source, whose system call costs about 5 us."""
+    """Return 24 random hex digits, without the system's random source, because its call costs about 5 us."""
     return _bits(96).to_bytes(12, "big").hex()
 
 
 random_bits = _bits
-"""Returns an integer of the given number of random bits, from the source of `fresh_id`."""
+"""Returns an integer with the given number of random bits, from the random source of `fresh_id`."""
 
 
 @dataclass(slots=True)
@@ -67,13 +67,13 @@ class Attempt:
     """One attempt at a deployment. Times are seconds of the loop's clock.
 
     `deployment` is the label in the configuration and in metrics; `name` is the deployment's name if its entry is for
-    any model. `outcome` is `ok` or a kind of failure, `cause` the reason why there was no connection, `phase` the time
-    limit that passed. `maybe_executed` is true if the vendor may bill a failed attempt. `repeats` has the cause of each
-    call that was made again. Until the attempt ends, `sent` is the last call and `head` the head of its response.
-    `vendor_id` is the vendor's id of the request. `begun` is when the content of a stream began, or when the head of a
-    response came whose body followed later (0: neither). `connect` is the time that connecting took. `hedge` is true if
-    the attempt began because the one before was late. `number` is its position in the order in which attempts began,
-    from 1; 0 if they are recorded in that order.
+    any model. `outcome` is `ok` or a kind of failure. `cause` is the reason why there was no connection, and `phase` is
+    the time limit that passed. `maybe_executed` is true if the vendor may bill a failed attempt. `repeats` has the
+    cause of each repeated call. Until the attempt ends, `sent` is the last call and `head` the head of its response.
+    `vendor_id` is the vendor's id of the request. `begun` is the time when the content of a stream began, or when the
+    head of a response arrived before its body (0: neither happened). `connect` is the number of seconds that connecting
+    took. `hedge` is true if the attempt began because the attempt before it was late. `number` is the attempt's
+    position, from 1, in the order in which the attempts began; it is 0 if the attempts are recorded in that order.
     """
 
     deployment: str
@@ -108,7 +108,7 @@ UNKNOWN_TEAM = "unknown"
 """The team of requests whose key belongs to no team."""
 
 OTHER = "other"
-"""Stands for every label value that is not a name in the configuration."""
+"""The label value that replaces every value that is not a name in the configuration."""
 
 VENDOR_ID = "x-dragoman-upstream-request-id"
 """The header with the vendor's id of the request, which the vendor's support needs."""
@@ -138,7 +138,7 @@ class TargetHold(Protocol):
 
     @property
     def priced(self) -> bool:
-        """Whether the cost of the call counts for one of the limits."""
+        """Whether at least one of the limits counts the cost of the call."""
 
     def settle(self, tokens: int, cost: int | None) -> None:
         """Replace the reserved amount by the used amount."""
@@ -146,8 +146,8 @@ class TargetHold(Protocol):
 
 class HeldLimits(Protocol):
     """The reservations of a request in the limits of its team and of the deployment that answers it. `soonest` is the
-    refusal by a deployment's limit that ends first, `None` if none was at a limit. `ended` is true once nothing is
-    reserved."""
+    refusal by a deployment's limit that ends first; `None` if no deployment was at a limit. `ended` is true once
+    nothing is reserved any longer."""
 
     ended: bool
     soonest: Failure | None
@@ -157,22 +157,22 @@ class HeldLimits(Protocol):
         """The number of reserved tokens."""
 
     def cost_at(self, price: Price | None) -> int | None:
-        """Return the cost of the reserved tokens at a price, in billionths of a USD; `None` if it is unknown."""
+        """Return the cost of the reserved tokens at a price, in billionths of a USD; `None` if the cost is unknown."""
 
     def hold_target(self, reservation: TargetHold) -> None:
         """Hold a reservation in the limits of a deployment too."""
 
     def leave_target(self) -> None:
-        """Return the reservation of the deployment that was called before, because another one is to be called."""
+        """Give back the reservation of the deployment that was called before, because another one is to be called."""
 
     def end(self, record: "RequestRecord") -> None:
-        """Replace the reserved amounts by the used amounts, once."""
+        """Replace the reserved amounts by the used amounts. Further calls have no effect."""
 
     def headers(self) -> Mapping[str, str]:
         """Return the headers of the response that report the limits."""
 
     def header_lines(self) -> str:
-        """Return the same headers as lines of a head."""
+        """Return the headers of `headers` as lines of an HTTP head."""
 
 
 class PlacedRequest(Protocol):
@@ -183,8 +183,7 @@ class PlacedRequest(Protocol):
         """The conversation, or `None` if the order does not depend on one."""
 
     def outcome(self, label: str) -> AffinityOutcome | None:
-        """Return the affinity outcome of this deployment's response; `None` if it is a first target without
-        affinity."""
+        """Return the affinity outcome if this deployment answers; `None` if it is a first target without affinity."""
 
 
 @dataclass(slots=True)
@@ -192,32 +191,33 @@ class RequestRecord:
     """One request of a client, including all its attempts. Times are seconds.
 
     The labels `team`, `surface` and `model` only hold names of the configuration. For the log, `asked` is the client's
-    model string and `key` the configuration's name for the key. `key_label` stands for the key in the ledger and in
-    limits, also if the key has no name. `user` is the end user that the client names. `tags` are the team's tags in the
+    model string and `key` the configured name of the key. `key_label` identifies the key in the ledger and in limits,
+    even if the key has no name. `user` is the end user that the client names. `tags` are the team's tags in the
     configuration with which the request began. `called` is the client-visible name of the deployment called last
-    (`None` before the first call), `price` its price (`None` if unknown). `routed` is the name that answers because of
-    the team's budget. `placed` is set if the name has affinity; `session` is the digest of the conversation that
-    vendors receive. `hedge` is the outcome of a late request whose name has second attempts. `aside` is true if no
-    deployment is called: for lists, usage, stored responses, counts, and unknown paths.
+    (`None` before the first call), and `price` is that deployment's price (`None` if unknown). `routed` is the model
+    name to which the team's spent budget sent the request. `placed` is set if the name has affinity; `session` is the
+    digest of the conversation that vendors receive. `hedge` is the outcome of a late request whose name has second
+    attempts. `aside` is true if no deployment is called: for lists, usage, stored responses, counts, and unknown paths.
 
     `usage` is the usage of the response, `billed` the sum over several calls if that differs. `paid` is a usage with
     its cost, set when a budget reads the cost or the request is settled. `unanswered` are the usages, with their
     prices, of calls whose responses the client did not get, until they are added to `billed`. `lacking` is the part of
-    all calls without a known price, set at the same time or by `settle`. `held` are the reservations of the request in
-    limits, `limit` the last limit that refused it, its own or a deployment's. `max_tokens` is set if the gateway
-    lowered the limit to the space left in the context window. `waited` is time spent waiting for the upstream,
-    `client_waited` for the client to send its body or to read, `limit_waited` for a limit; `marks` are waits that most
-    requests do not have. `first_content` is the time when content began.
+    the usage of all calls that has no known price; it is set together with `paid`, or by `settle`. `held` are the
+    reservations of the request in limits. `limit` is the last limit that refused the request: a limit of its team or of
+    a deployment. `max_tokens` is set if the gateway lowered the limit to the space left in the context window. `waited`
+    is the time spent waiting for the upstream. `client_waited` is the time spent waiting for the client to send its
+    body or to read. `limit_waited` is the time spent waiting for a limit. `marks` are waits that most requests do not
+    have. `first_content` is the time of the first content.
 
-    `cache` is set if the request was looked up in the response cache. `passed` are headers of the vendor's response
-    that go on to the client. `guarded` are the changes by plugins, `None` if no guard applies to the request. `receipt`
-    is set if the client gets one. `keep_alives` counts the keep-alives that the client got. `hooks` are the team's
-    hooks until the request has ended, `hook_lines` lines that they add to the head of the response. `private` is set if
-    a hook stores part of the response, which a cached one would lack. `heavy` are the large objects of a heavy request
-    or response, to be freed off the event loop. `trace` is the trace that the request is part of, `None` if requests
-    are not traced; `sampled` is the same trace if its spans are reported, else `None`. `sample` is the share of
-    requests that the log line stands for (`None`: this request alone). `content` is the additional content for the
-    payload log.
+    `cache` is set if the request was looked up in the response cache. `passed` are the headers of the vendor's response
+    that are sent on to the client. `guarded` are the changes by plugins, `None` if no guard applies to the request.
+    `receipt` is set if the client gets one. `keep_alives` counts the keep-alives that the client got. `hooks` are the
+    team's hooks until the request has ended. `hook_lines` are the lines that the hooks add to the head of the response.
+    `private` is true if a hook stores part of the response, because a cached response would lack that part. `heavy` are
+    the large objects of a heavy request or response, which are freed off the event loop. `trace` is the trace that the
+    request is part of, `None` if requests are not traced; `sampled` is the same trace if its spans are reported, else
+    `None`. `sample` is the share of requests that are logged (`None`: the log line stands for this request alone).
+    `content` is the additional content for the payload log.
     """
 
     request_id: str
@@ -283,7 +283,7 @@ class RequestRecord:
 
     @property
     def from_cache(self) -> bool:
-        """Whether the response came from the response cache, so that it costs nothing."""
+        """Whether the response came from the response cache. A cached response costs nothing."""
         return self.cache is not None and self.cache.result != "miss"
 
     @property
@@ -305,7 +305,7 @@ class RequestRecord:
 
     @property
     def repeats(self) -> list[str]:
-        """The cause of each call that was made again within an attempt."""
+        """The causes of all calls that were repeated within an attempt."""
         return [cause for attempt in self.attempts for cause in attempt.repeats]
 
     @property
@@ -323,12 +323,12 @@ class RequestRecord:
 
     @property
     def unpriced(self) -> tuple[str, ...]:
-        """The kinds of usage whose price is not known, as `providers.pricing.unpriced` names them."""
+        """The kinds of usage without a known price, by the names of `providers.pricing.unpriced`."""
         return unpriced(self.price, self.counted) if self.lacking is None else self.lacking
 
     def settle(self) -> float | None:
-        """Compute, once for all observers, the finished request's cost and its part without a price. Return the
-        cost."""
+        """Compute and return the cost of the finished request, and compute its part without a price, for all
+        observers."""
         usage = self.counted
         if usage is not None:
             self.lacking, self.paid = self.unpriced, (usage, self.cost)
@@ -336,7 +336,7 @@ class RequestRecord:
 
     @property
     def duration(self) -> float:
-        """Seconds from the first byte read to the last one written."""
+        """Seconds from the first byte that was read to the last byte that was written."""
         return self.finished - self.started
 
     @property
@@ -356,7 +356,7 @@ class RequestRecord:
 
     @property
     def vendor_id(self) -> str:
-        """The vendor's id of the last attempt, empty if there is none."""
+        """The vendor's id of the last attempt; empty if there is no such id."""
         return self.attempts[-1].vendor_id if self.attempts else ""
 
     def note_waited(self, seconds: float) -> None:
@@ -366,7 +366,7 @@ class RequestRecord:
             self.note_stall(seconds)
 
     def note_stall(self, seconds: float) -> None:
-        """Note that the vendor sent nothing for longer than STALL, unless that was before the first content."""
+        """Note a silence of the vendor that was longer than STALL. Silence before the first content is not noted."""
         if self.first_content is not None:
             waits = self.waits()
             waits.stalls += 1
@@ -395,6 +395,6 @@ class RequestRecord:
             self.paid = self.billed, sum(known) if known else None
 
     def repeated(self, cause: str) -> None:
-        """Note that a call of the running attempt is made again."""
+        """Note that a call of the running attempt is repeated."""
         attempt = self.attempts[-1]
         attempt.repeats = (*attempt.repeats, cause)

@@ -18,8 +18,8 @@ from weakref import WeakKeyDictionary
 from proxy.loop_clock import loop_clock
 
 PRUNED_FROM = 256
-"""The number of dropped alarms that may always stay in the heap. Above it, the heap is pruned when they are half of its
-entries."""
+"""The number of dropped alarms that may always stay in the heap. Above this number, the heap is pruned when dropped
+alarms are half of its entries."""
 
 
 @dataclass(slots=True, eq=False)
@@ -43,7 +43,7 @@ class Timers:
         self._dropped = 0
 
     def set(self, at: float, ring: Callable[[], None]) -> Timer:
-        """Call `ring` at `at` or soon after, never before."""
+        """Call `ring` at the time `at` or soon after, never before."""
         alarm = Timer(at, ring)
         heappush(self._heap, (at, next(self._order), alarm))
         if self._timer is None or self._timer[0] > at:
@@ -105,8 +105,8 @@ Slot = dict[Watcher, None]
 
 
 class TimerWheel:
-    """Coarse alarms for many watchers with the same wait. The watchers of one step share an alarm, so that each costs
-    less than 0.1 us for each second of a wait of 20 s. One alarm for each watcher would wake the event loop more
+    """Coarse alarms for many watchers with the same wait. The watchers of one step share an alarm, so that a watcher
+    with a wait of 20 s costs less than 0.1 us a second. One alarm for each watcher would wake the event loop more
     often. A slot keeps its alarm when all of its watchers have been removed, for later watchers of its step."""
 
     STEPS = 32
@@ -117,7 +117,7 @@ class TimerWheel:
         self._slots: dict[float, Slot] = {}
 
     def set(self, at: float, wait: float, watcher: Watcher) -> Slot:
-        """Call a watcher at `at`, or up to a step of `wait` later. Return its slot."""
+        """Call a watcher at the time `at`, or up to one step of `wait` later. Return the watcher's slot."""
         step = wait / self.STEPS
         at = ceil(at / step) * step
         slot = self._slots.get(at)
@@ -142,7 +142,7 @@ class TimerWheel:
             while slot:
                 slot.popitem()[0].ring(now)
         finally:
-            if slot:  # one has raised: the others are called by a new alarm
+            if slot:  # a watcher has raised, so a new alarm calls the others
                 self._alarms.set(at, partial(self._ring, at, slot))
 
 

@@ -16,7 +16,7 @@ _KNOWN: Final = SAMPLED | RANDOM
 
 MAX_STATE_CHARS: Final = 512
 MAX_STATE_ENTRIES: Final = 32
-"""The most characters and entries of a `tracestate` that is passed on; a larger one is left out."""
+"""The most characters, and the most entries, of a `tracestate` that is passed on. A larger one is left out."""
 
 MAX_FINISH_REASONS: Final = 16
 """The most finish reasons that are noted, one for each choice."""
@@ -47,8 +47,8 @@ class TraceParent:
 
 @dataclass(slots=True, eq=False)
 class SpanNotes:
-    """The attributes of the span of a sampled request that the request's record does not have. If `keeps_content` is
-    true, the texts of the prompt and of the response are noted too: `prompt` and `answer` are JSON."""
+    """Attributes for the span of a sampled request that its record does not have. If `keeps_content` is true, the texts
+    of the prompt and of the response are noted too: `prompt` and `answer` are JSON."""
 
     keeps_content: bool = False
     params: Mapping[str, NoteValue] | None = None

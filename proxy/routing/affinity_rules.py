@@ -25,8 +25,8 @@ AFFINITY_IF_SET: Final = frozenset({"fastest"})
 class AffinityRules:
     """Whether the requests of a conversation go to one deployment (`on`), and by which `key`.
 
-    A deployment is skipped while it has more than `load` times its share of the requests in flight. A body of fewer
-    than `least` bytes goes by the policy alone. With `send` vendors receive a digest of the conversation.
+    A deployment is skipped while it has more than `load` times its share of the requests in flight. For a body of fewer
+    than `least` bytes only the policy decides. If `send` is true, vendors receive a digest of the conversation.
     """
 
     on: bool
@@ -37,7 +37,8 @@ class AffinityRules:
 
     @property
     def words(self) -> str:
-        """The rules for people, such as `auto`, or `load: 2, send: true` if they differ from the built-in ones."""
+        """The rules as text for people, such as `auto`, or `load: 2, send: true` if they differ from the built-in
+        ones."""
         if not self.on:
             return "off"
         differing = [
@@ -54,7 +55,7 @@ OFF: Final = AffinityRules(on=False)
 
 
 def affinity_rules(section: AffinitySection | None) -> AffinityRules:
-    """Return the rules of a section, or the built-in ones without a section."""
+    """Return the rules of a section, or the built-in rules if there is no section."""
     if section is None:
         return BUILT_IN
     if section.mode == "off":
@@ -69,7 +70,7 @@ def model_affinity(config: GatewayConfig, name: str) -> AffinityRules:
 
 
 def under_policy(rules: AffinityRules, policy: str, *, written: bool) -> AffinityRules:
-    """Return the rules that apply under a policy. `written` means that they are set at the name itself."""
+    """Return the rules that apply under a policy. `written` is true if the rules are set at the name itself."""
     return rules if policy in AFFINITY_BY_DEFAULT or (written and policy in AFFINITY_IF_SET) else OFF
 
 

@@ -73,7 +73,8 @@ def make_target(
 
 
 def with_settings(part: partial[_T], settings: Section) -> _T:
-    """Make a target, or a part of one, from the settings with the names of its fields, unless these are given."""
+    """Make a target, or a part of a target. A field that is not given has the value of the setting with the same
+    name."""
     shared = _shared(part.func, type(settings))
     return part(**{name: getattr(settings, name) for name in shared if name not in part.keywords})
 
@@ -129,7 +130,7 @@ class _Report:
         self.problems.append(Problem.at(self._loaded.locate(path), path, message))
 
     def authorities(self, key: str, *below: str) -> Authorities | None:
-        """Return the certificates of the file that is set at the key's origin, or below it, `None` if there is no
+        """Return the certificates of the file that is set at the key's origin, or below it; `None` if there is no
         file."""
         found = self._loaded.authorities.get((*self._settings.origins.get(key, ()), *below))
         return None if found is None else Authorities(found.digest, found.pem)
@@ -146,7 +147,7 @@ def _credential(profile: Profile, settings: Settings, base_url: str, report: _Re
     authorities = report.authorities("credentials", "oidc", "ca_file")
     source = source_of(Deployment(settings, profile, base_url, near, authorities))
     if isinstance(source, MissingSetting):
-        if base_url:  # Otherwise a problem of the address has been reported.
+        if base_url:  # If the address is empty, a problem of the address has already been reported.
             report.add("credentials", here, source.message)
     elif source is not None:
         return Credential(static=settings.headers, source=source)

@@ -1,6 +1,6 @@
-"""Compile the limits and budgets of a configuration to the types of `proxy.limits`.
+"""Compiles the limits and budgets of a configuration to the types of `proxy.limits`.
 
-Equal limits become one object, because a configuration may have thousands of teams with the same ones.
+Equal limits become one object, because a configuration may have thousands of teams with the same limits.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,11 +39,12 @@ NO_LIMITS: Final = TeamLimits(models=MappingProxyType({}))
 """The limits of a team without limits."""
 
 _UPSTREAM_BURST: Final = 10.0
-"""Seconds of a limit that may be used in one burst. Vendors count within parts of a minute: Azure OpenAI evaluates a
-limit per minute over 1 to 10 s (learn.microsoft.com, quota management, November 2026)."""
+"""The number of seconds whose part of a limit may be used in one burst. Vendors count within parts of a minute: Azure
+OpenAI evaluates a limit per minute over 1 to 10 s (learn.microsoft.com, quota management, November 2026)."""
 
 _Burst: TypeAlias = Callable[[WrittenLimit, float], int]
-"""The burst of a limit whose period lasts the given seconds, if the configuration does not set one."""
+"""A function that returns the burst of a limit, whose period lasts the given number of seconds, if the configuration
+sets no burst."""
 
 
 def _whole_limit(written: WrittenLimit, _seconds: float) -> int:
@@ -80,8 +81,8 @@ def _budget(section: AnyBudget) -> ScopeBudget:
 
 @dataclass(slots=True, eq=False)
 class LimitCompiler:
-    """A compiler of the limits of one configuration. `scopes` and `budgets` collect the existing ones by the text of
-    their scope."""
+    """A compiler of the limits of one configuration. `scopes` and `budgets` collect the limits and budgets that exist,
+    by the text of their scope."""
 
     scopes: dict[str, Limits] = field(default_factory=dict)
     budgets: dict[str, tuple[ScopeBudget, ...]] = field(default_factory=dict)
@@ -142,7 +143,7 @@ def _each_user(section: EachUserSection) -> EachUser:
 
 
 ScopeLimits: TypeAlias = tuple[tuple[str, Limits], ...]
-"""Scopes and their limits: the vendor's first, the deployment's last."""
+"""Scopes and their limits: the scope of the vendor comes first, and the scope of the deployment last."""
 
 TargetLimits: TypeAlias = Mapping[str, ScopeLimits]
 """The scopes that limit requests to a target, by the label of the target."""

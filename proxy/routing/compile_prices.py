@@ -1,4 +1,5 @@
-"""The price of a deployment (its own, the vendor's list price, or none) and the list's data of its base model."""
+"""The price of a deployment (its own price, the vendor's list price, or no price), and the data of its base model in
+the price list."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,8 +17,9 @@ _ANY_MODEL = "*"
 
 @dataclass(frozen=True, slots=True)
 class Pricing:
-    """The price of a deployment. `listed` is the list entry of the price or the window. `list_price` returns the price
-    of a model by its name, for deployments of any model. `base_model` is the name without its maker."""
+    """The price of a deployment. `listed` is the entry of the price list from which the price or the context window is
+    taken. `list_price` returns the price of a model by its name, for deployments of any model. `base_model` is the name
+    without its maker."""
 
     price: Price | None = None
     listed: ListEntry | None = None
@@ -26,8 +28,8 @@ class Pricing:
 
     @property
     def window(self) -> int | None:
-        """The context window of the base model in tokens, `None` for a model under its own name, whose window the
-        vendor's responses contain."""
+        """The context window of the base model in tokens; `None` for a model under its own name, because the vendor's
+        responses contain its window."""
         return None if self.base_model is None or self.listed is None else self.listed.window
 
 

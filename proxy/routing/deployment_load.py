@@ -11,7 +11,7 @@ from proxy.routing.session_affinity import MemberGroup
 
 
 class Load(Protocol):
-    """The state that policies read, by target."""
+    """The load of targets, which policies read."""
 
     def draw(self) -> float:
         """Return a random number in [0, 1)."""
@@ -23,11 +23,11 @@ class Load(Protocol):
         """Return the number of requests in flight at a deployment."""
 
     def first_byte(self, target: Target) -> float | None:
-        """Return the usual seconds to a deployment's first byte, `None` if unknown."""
+        """Return the usual number of seconds until a deployment's first byte; `None` if it is unknown."""
 
     def ordered(self, rules: AffinityRules, group: MemberGroup, members: "MemberLoad") -> Sequence[int] | None:
-        """Return the positions of a group's members in the order for the request's conversation, `None` if the policy
-        orders them."""
+        """Return the positions of a group's members in the order for the request's conversation; `None` if the policy
+        decides the order."""
 
 
 class LiveLoad:
@@ -56,15 +56,16 @@ class LiveLoad:
         return self._breakers.of(target).in_flight
 
     def first_byte(self, target: Target) -> float | None:
-        """Return a decayed mean of attempts."""
+        """Return a decaying mean over the attempts, in seconds."""
         return self._breakers.of(target).first_byte
 
     def ordered(self, rules: AffinityRules, group: MemberGroup, members: "MemberLoad") -> Sequence[int] | None:
-        """Return `None`, because a process has no conversation."""
+        """Return `None`, because the load of a process belongs to no conversation."""
 
 
 class Idle:
-    """No load: no requests in flight, no known latency, and 0 for every counter and random number."""
+    """The load of an idle gateway: no requests in flight, no known latency, and 0 for every counter and random
+    number."""
 
     __slots__ = ()
 
@@ -93,8 +94,8 @@ IDLE = Idle()
 
 
 class RecordingLoad:
-    """A load that records whether it was used. An order that was found without using it holds until the configuration
-    changes."""
+    """A load that records whether it was used. An order that was found without the load stays valid until the
+    configuration changes."""
 
     __slots__ = ("_load", "used")
 
@@ -147,7 +148,7 @@ class MemberLoad:
         return sum(self.load.in_flight(target) for target in self._distinct(position))
 
     def ordered(self, rules: AffinityRules, group: MemberGroup) -> Sequence[int] | None:
-        """Return the order for the conversation of the request, as Load does."""
+        """Return the order of members for the request's conversation, as `Load.ordered` describes."""
         return self.load.ordered(rules, group, self)
 
     def first_byte(self, position: int) -> float | None:

@@ -10,8 +10,8 @@ from proxy.routing.snapshot import Snapshot, Team
 def each_discovered(
     snapshot: Snapshot, team: Team, vendor: str, model: str
 ) -> Iterator[tuple[str, tuple[Target, ...]]]:
-    """Yield the names by which the team may use a model of `vendor/*`, with the targets of the entry. They follow the
-    rules of `plan_for` and `each_visible`. Yield nothing if the name leads to a route, to another entry, or to a
+    """Yield the names by which the team may use a model of `vendor/*`, with the targets of the entry. The names follow
+    the rules of `plan_for` and `each_visible`. Yield nothing if the name leads to a route, to another entry, or to a
     deployment."""
     whole = _leads(snapshot, team, f"{vendor}/{model}")
     if whole is None or whole.rule != WILDCARD_MODEL or not whole.model.listed:

@@ -1,4 +1,4 @@
-"""Makes the model of a name that only a `vendor/*` entry covers."""
+"""Creates the model for a name that only a `vendor/*` entry covers."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -11,8 +11,8 @@ from proxy.routing.snapshot import Model
 def expand(model: Model, name: str) -> Model:
     """Return a `vendor/*` entry as the model `name` (without the vendor).
 
-    The result is cached, because dialects compile each target once. The cache is bounded, because clients choose the
-    names.
+    The result is cached, because dialects compile each target object once. The cache is bounded, because clients choose
+    the names.
     """
     targets = tuple(_named(target, name) for target in model.targets)
     return replace(model, name=f"{model.targets[0].vendor}/{name}", targets=targets)

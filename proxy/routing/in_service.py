@@ -9,8 +9,8 @@ from proxy.routing.request_plan import Plan
 
 
 def is_served(targets: Sequence[Target]) -> bool:
-    """Return whether one of the targets may be called. A name without one is refused, and missing in lists of
-    models."""
+    """Return whether one of the targets may be called. A name without such a target is refused, and is missing in lists
+    of models."""
     return not all(target.out_of_service for target in targets)
 
 
@@ -22,8 +22,8 @@ def in_service(targets: Sequence[Target]) -> tuple[Target, ...]:
 def plan_in_service(whole: Plan) -> Plan:
     """Return a plan over the deployments in service. Raises GatewayError if none of its targets is in service.
 
-    The policy has ordered all members before. Removing some does not disturb the order of the others: weights keep
-    their proportions, and round robin stays even.
+    The policy has ordered all members before. Removing some members does not disturb the order of the others: weights
+    keep their proportions, and round robin stays even.
     """
     targets = in_service(whole.targets)
     if not targets:

@@ -1,4 +1,5 @@
-"""Selection policies: functions that order the members of a model or route. State and random numbers are arguments."""
+"""Selection policies: functions that order the members of a model or route. The functions get the state and the random
+numbers as an argument."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -21,13 +22,13 @@ class Members(Protocol):
         """Return the number of requests in flight at a member."""
 
     def first_byte(self, position: int) -> float | None:
-        """Return the usual seconds to a member's first byte, `None` if unknown."""
+        """Return the usual number of seconds until a member's first byte; `None` if it is unknown."""
 
 
 Policy = Callable[[Sequence[int], Members], Sequence[int]]
-"""Takes the members' weights and returns their positions in the order of attempts.
+"""A function that takes the members' weights and returns the members' positions in the order of attempts.
 
-All policies except `priority` leave out members of weight 0: so an operator takes a member out of service.
+All policies except `priority` leave out members of weight 0, so that an operator can take a member out of service.
 """
 
 
@@ -54,8 +55,8 @@ def weighted(weights: Sequence[int], members: Members) -> Sequence[int]:
 
 
 def round_robin(weights: Sequence[int], members: Members) -> Sequence[int]:
-    """Put each member first once a round, regardless of the weights. The order of the others rotates with each round,
-    so that requests of a failing member go to all others and not only to the next one."""
+    """Put each member first once in every round, regardless of the weights. The order of the others rotates with each
+    round, so that requests of a failing member go to all others and not only to the next one."""
     left = _in_service(weights)
     if len(left) < 2:
         return left
@@ -66,14 +67,15 @@ def round_robin(weights: Sequence[int], members: Members) -> Sequence[int]:
 
 
 def least_busy(weights: Sequence[int], members: Members) -> Sequence[int]:
-    """Order by requests in flight in proportion to weight. Equal members rotate."""
+    """Order by the ratio of requests in flight to weight, the smallest first. Members with equal ratios take turns."""
     return sorted(round_robin(weights, members), key=lambda position: members.in_flight(position) / weights[position])
 
 
 def fastest(weights: Sequence[int], members: Members) -> Sequence[int]:
     """Order by the usual time to the first byte, regardless of the weights.
 
-    A member without a measurement gets one request before all others. Until that is measured it comes last.
+    A member without a measurement comes first for one request. Until the time of this request is measured, the member
+    comes last.
     """
 
     def rank(position: int) -> tuple[int, float]:

@@ -16,30 +16,31 @@ from proxy.routing.route_settings import CacheRules
 
 @frozen
 class Step:
-    """A step in resolving a name, for `explain`: the rule that matched and the name it gave."""
+    """A step in resolving a name, for `explain`: the rule that matched, and the name to which the rule led."""
 
     rule: str
     name: str
 
 
 PlanFeature: TypeAlias = Literal["reasoning", "response_cache"]
-"""Optional features that have a part in the requests of some plans alone, in the order of their hooks."""
+"""The optional features that take part only in the requests of some plans, in the order of their hooks."""
 
 
 @frozen
 class Plan:
-    """The targets of a request, best first, and `fallbacks` after failures of a kind.
+    """The targets of a request in the order of attempts, and `fallbacks`, the targets after a failure of a kind.
 
-    `asked` is the client's model string, `label` the table's name for it (bounded, for metrics), `by_route` whether a
-    route chose the model, so that the answer must name the model that served. `dropping` are the targets that stand
-    behind others because they would drop these fields, `out_of_service` those that were left out. `same_space` is the
-    operator's word that the vectors of all its models may be compared. `cache` are the rules of the name's answer cache
-    (None = none), `affinity` those of its conversations, `hedge` those of second attempts (`None`: no second attempts).
+    `asked` is the client's model string, `label` is the configuration's name for it (so metrics have a bounded number
+    of labels). `by_route` is true if a route chose the model, so that the response must name the model that answered.
+    `dropping` are the targets that come after the others because they would drop fields, with these fields.
+    `out_of_service` are the targets that were left out. `same_space` is true if the operator states that the vectors of
+    all its models may be compared. `cache` are the rules of the name's response cache (`None`: no cache), `affinity`
+    the rules of its conversations, and `hedge` the rules of second attempts (`None`: no second attempts).
 
-    These follow from its targets: `features` are the optional features whose hooks its requests for text have, `total`
-    is the longest total timeout in seconds. `keep_alive` and `keep_alive_json` are the longest silence in seconds
-    towards the client of a stream and of a non-streaming request until a deployment responds, the shortest of all its
-    deployments' since any of them may be called; `None` if there is no limit.
+    The following fields are derived from the targets: `features` are the optional features whose hooks take part in its
+    requests for text, `total` is the longest total timeout in seconds. `keep_alive` and `keep_alive_json` are the most
+    seconds without bytes to the client of a stream, and of a non-streaming request, until a deployment responds. They
+    are the shortest ones of all its deployments, because any of them may be called; `None` if there is no limit.
     """
 
     asked: str
@@ -74,9 +75,10 @@ class Plan:
 
     @property
     def every_target(self) -> Iterator[Target]:
-        """The targets and all fallbacks, in which one may occur again."""
+        """The targets and all fallbacks. A target may occur several times."""
         return chain(self.targets, chain.from_iterable(self.fallbacks.values()))
 
     def served_name(self, target: Target) -> str:
-        """Return the answer's `model`: the client's string if it names that model, else `vendor/model_name`."""
+        """Return the `model` of the response: the client's string if it names the model that answered, else
+        `vendor/model_name`."""
         return f"{target.vendor}/{target.model}" if self.by_route else self.asked

@@ -1,4 +1,5 @@
-"""Resolves a model string to the ordered targets that may serve it. The load provides state and random numbers."""
+"""Resolves a model string to the ordered targets that may serve it. The `load` argument provides the load of the
+deployments and random numbers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -52,13 +53,14 @@ class _ResolvedName:
 
 
 CachedNames: TypeAlias = dict[tuple[Team, str, str], Plan | _ResolvedName]
-"""The cached resolution of a name by team, name and surface. It is a resolved name if the load decides the order."""
+"""The cached resolution of a name by team, name and surface. If the load decides the order of the targets, the cached
+value is only the resolved name."""
 
 
 def plan_for(snapshot: Snapshot, team: Team, name: str, surface: str, load: Load) -> Plan:
     """Resolve `name` for the team to deployments in service.
 
-    Raises GatewayError as `whole_plan` does, and 503 if none of the deployments is in service.
+    Raises GatewayError as `whole_plan` does, and with status 503 if no deployment is in service.
     """
     cached = snapshot.cached_names.get((team, name, surface))
     whole = cached if isinstance(cached, Plan) else whole_plan(snapshot, team, name, surface, load)
@@ -69,11 +71,11 @@ def whole_plan(snapshot: Snapshot, team: Team, name: str, surface: str, load: Lo
     """Resolve `name` for the team to deployments in and out of service.
 
     The order is: the team's route, a route, an exact model or deployment, `vendor/*`, the surface's default vendor.
-    Raises GatewayError: 403 for a name that the team may not use but knows from the names that it may use. Otherwise
-    404, which is the same for an existing and a missing name.
+    Raises GatewayError with status 403 for a name that the team may not use but knows from the names that it may use.
+    For every other unusable name the status is 404, with the same error for an existing and a missing name.
 
-    The resolution of a name is cached until the next configuration, with the order of its targets if the load was not
-    used.
+    The resolution of a name is cached until the next configuration. The order of its targets is cached too if it does
+    not depend on the load.
     """
     key = (team, name, surface)
     cached = snapshot.cached_names.get(key)
@@ -90,7 +92,7 @@ def whole_plan(snapshot: Snapshot, team: Team, name: str, surface: str, load: Lo
 
 
 def _resolve(snapshot: Snapshot, team: Team, name: str, surface: str) -> _ResolvedName:
-    """Return the resolution of a name. Raises as `whole_plan` does."""
+    """Return the resolution of a name. Raises the errors of `whole_plan`."""
     route = team.routes.get(name)
     if route is not None:
         return _ResolvedName(name, route, (Step("team route", route.name),))
@@ -114,7 +116,7 @@ def _resolve(snapshot: Snapshot, team: Team, name: str, surface: str) -> _Resolv
 
 
 def _ordered(snapshot: Snapshot, team: Team, resolved: _ResolvedName, load: Load) -> Plan:
-    """Return the plan of a name, with its targets in the order by the load."""
+    """Return the plan of a name, with its targets ordered by the load."""
     found = resolved.found
     if isinstance(found, Route):
         return _plan_route(snapshot, team, found, resolved, load)
@@ -123,7 +125,7 @@ def _ordered(snapshot: Snapshot, team: Team, resolved: _ResolvedName, load: Load
 
 
 def find(snapshot: Snapshot, name: str, under_wildcard: Callable[[Model, str], Model] = expand) -> Match | None:
-    """Return the entry that a name leads to. `under_wildcard` makes the model of a `vendor/*` entry."""
+    """Return the entry that a name leads to. `under_wildcard` creates the model for a name under a `vendor/*` entry."""
     model = snapshot.models.get(name)
     if model is not None:
         return Match(model, model.name, "model")
@@ -134,7 +136,8 @@ def find(snapshot: Snapshot, name: str, under_wildcard: Callable[[Model, str], M
         return Match(model, model.name, "deployment", tail)
     vendor, _, rest = name.partition("/")
     wildcard = snapshot.wildcards.get(vendor)
-    # Some vendors have the model in the URL's path. Configured names have no such segments either.
+    # Some vendors have the model in the URL's path. Therefore a name with a `.` or `..` segment is refused; configured
+    # names have no such segments either.
     if wildcard is None or not _NO_SEGMENT.isdisjoint(rest.split("/")):
         return None
     inner, _, pinned = rest.rpartition("/")
@@ -144,8 +147,8 @@ def find(snapshot: Snapshot, name: str, under_wildcard: Callable[[Model, str], M
 
 
 def _order_targets(found: Match, load: Load, above: AffinityRules | None = None) -> Iterator[Target]:
-    """Return the targets of an entry in the order of attempts. `above` replaces the affinity rules of the entry: it has
-    the rules of a route over this entry alone."""
+    """Return the targets of an entry in the order of attempts. `above` are the affinity rules of a route whose only
+    member is this entry; they replace the entry's own rules."""
     model, targets = found.model, found.model.targets
     if found.deployment is not None:
         return (target for target in targets if target.deployment == found.deployment)
@@ -159,7 +162,7 @@ def _order_targets(found: Match, load: Load, above: AffinityRules | None = None)
 
 
 def _by_conversation(rules: AffinityRules, group: MemberGroup | None, members: MemberLoad) -> Sequence[int] | None:
-    """Return the order of members for the request's conversation, `None` if the policy orders them."""
+    """Return the order of members for the request's conversation; `None` if the policy decides the order."""
     return members.ordered(rules, group) if rules.on and group is not None else None
 
 
@@ -173,8 +176,8 @@ def _plan_route(snapshot: Snapshot, team: Team, route: Route, resolved: _Resolve
 
 
 def settings_of(snapshot: Snapshot, team: Team, route: Route) -> RouteSettings:
-    """Return the settings for requests by a route's name: its own, and the settings of the route or model that it
-    stands for, over any number of names in between."""
+    """Return the settings for requests that name a route: the route's own settings, and the settings of the route or
+    model that it stands for, through any number of intermediate names."""
     settings = route.own_settings
     while len(route.members) == 1:
         name = route.members[0].name
@@ -203,7 +206,7 @@ def _expand_route(
     """Yield the targets of a route depth first: all deployments of a member before the next member.
 
     A team's own routes come before the configured ones. The loader refuses cycles, so this ends. The allow list does
-    not apply to the members of a granted route. `above` is as in `_order_targets`.
+    not apply to the members of a granted route. `above` has the same meaning as in `_order_targets`.
     """
     own = route.own_settings
     if len(route.members) == 1:
@@ -243,7 +246,7 @@ def inner_route(snapshot: Snapshot, team: Team, name: str) -> Route | None:
 
 
 def granted(snapshot: Snapshot, team: Team, found: Match, name: str) -> bool:
-    """Return whether the allow list grants the match of `name`.
+    """Return whether the allow list grants the entry that `name` matched.
 
     A deployment is also granted with its model. Under `vendor/*` the name before a deployment may be another configured
     entry, whose grant does not count for this one.
@@ -259,7 +262,8 @@ def granted(snapshot: Snapshot, team: Team, found: Match, name: str) -> bool:
 def _unavailable(
     snapshot: Snapshot, team: Team, asked: str, canonical: str, unknown: Callable[[str, tuple[str, ...]], GatewayError]
 ) -> GatewayError:
-    """Return the error for an unavailable name. Timing must not reveal whether it exists, so the work is equal."""
+    """Return the error for an unavailable name. The timing must not reveal whether the name exists, so the work is the
+    same in both cases."""
     if knows(snapshot, team, canonical):
         return model_not_allowed(asked)
     return unknown(asked, nearest(snapshot, team, asked))
@@ -301,7 +305,8 @@ def reached(snapshot: Snapshot, team: Team, name: str) -> tuple[Target, ...]:
 
 
 def allowed(snapshot: Snapshot, team: Team, name: str) -> bool:
-    """Return whether the allow list grants a model or deployment. If a route has the name, it grants only the route."""
+    """Return whether the allow list grants a model or deployment. If a route has the same name, the list grants only
+    the route."""
     return any(
         covers(pattern, name) and (pattern != name or (name not in snapshot.routes and name not in team.routes))
         for pattern in team.allow
@@ -314,8 +319,8 @@ def covered(team: Team, route: str) -> bool:
 
 
 def visible(snapshot: Snapshot, team: Team) -> Sequence[str]:
-    """Return every listed name that the team may use, in the order of the list of models: routes first, without
-    `vendor/*`. A route hides the model or deployment of its name."""
+    """Return every listed name that the team may use, in the order of the list of models. Routes come first, and
+    `vendor/*` entries are left out. A route hides the model or deployment of its name."""
     return tuple(dict.fromkeys(each_visible(snapshot, team)))
 
 
@@ -336,16 +341,16 @@ def each_visible(snapshot: Snapshot, team: Team) -> Iterator[str]:
 
 
 def unexpanded(wildcard: Model, name: str) -> Model:
-    """Return a `vendor/*` entry under a model's name with its unchanged targets. It is not cached: whole lists of names
-    would evict used models from the cache of `expand`."""
+    """Return a `vendor/*` entry under a model's name with its unchanged targets. The result is not cached, because
+    whole lists of names would evict used models from the cache of `expand`."""
     return replace(wildcard, name=f"{wildcard.targets[0].vendor}/{name}")
 
 
 def nearest(snapshot: Snapshot, team: Team, name: str) -> tuple[str, ...]:
     """Return up to three names that the team may use and that resemble `name`.
 
-    A name without its first segment counts too, because litellm and dspy remove that. If there are many names, the ones
-    of the same vendor are compared first.
+    A name without its first segment is compared too, because litellm and dspy remove that segment. If there are many
+    names, the names of the same vendor are compared first.
     """
     names = visible(snapshot, team)
     tails = [candidate for candidate in names if candidate.partition("/")[2] == name]

@@ -1,5 +1,5 @@
-"""The settings of a route besides its targets, including its response cache, and their inheritance by a name that
-stands for one route."""
+"""The settings of a route besides its targets, including its response cache; and the inheritance of these settings by a
+name that stands for one route."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -17,14 +17,15 @@ from proxy.routing.affinity_rules import BUILT_IN, AffinityRules, affinity_rules
 _SEAL_PURPOSE: Final = "answer cache"
 
 CACHED_REQUESTS: Final = "requests with a temperature of 0, or with the header x-dragoman-cache: use"
-"""The requests of a name with a cache that are served from it."""
+"""The words for the requests that are served from the response cache of a name."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheRules:
-    """The rules of a response cache. `ttl` is for how many seconds a response is reused, `stale` for how many more
-    while no deployment responds. `scope` is who shares it, `shared` whether it is also stored in Redis, and `max_bytes`
-    the largest response. Only gateways with the same secret know `seal` (empty: there is no secret)."""
+    """The rules of a response cache. `ttl` is the number of seconds for which a response is reused, and `stale` the
+    number of further seconds for which it is reused while no deployment responds. `scope` names the clients that share
+    a response, `shared` is true if responses are also stored in Redis, and `max_bytes` is the largest cached response.
+    Only gateways with the same secret know `seal` (empty: there is no secret)."""
 
     ttl: float
     stale: float
@@ -71,7 +72,7 @@ FALLBACKS: Mapping[FailureKind, str] = {
     FailureKind.CONTEXT_LENGTH: "context_window",
     FailureKind.CONTENT_FILTER: "content_filter",
 }
-"""The kinds of failure with their own fallbacks in a route, and the configured names of these."""
+"""The kinds of failure that have their own fallbacks in a route, and the names of these fallbacks' settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +82,11 @@ class RouteSettings:
     - `fallbacks` are the names to use after a failure of a kind. `same_space`: vectors of all targets may be compared.
     - `cache`, `affinity` and `hedge` are the rules of the response cache (`None`: no cache), of conversations, and of
       second attempts (`None`: no second attempts).
-    - `written` are the names of the settings that the operator set at this route. Each other one has its value from
-      `defaults` or the built-in one.
+    - `written` are the names of the settings that the operator set at this route. Every other setting has its value
+      from `defaults`, or its built-in value.
     - `fallbacks_of` is the route from which the fallbacks were inherited, empty for its own.
 
-    Every field except `written` and `fallbacks_of` has its configured name.
+    Every field except `written` and `fallbacks_of` has the name of its setting.
     """
 
     fallbacks: Mapping[FailureKind, tuple[str, ...]] = field(default_factory=dict)

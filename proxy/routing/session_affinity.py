@@ -1,7 +1,8 @@
 """The choice of a group's member for a conversation: weighted rendezvous hashing with bounded load. It does no I/O.
 
-Each member gets a score from the conversation's number and its own name, and the greatest wins. Nothing is stored, all
-processes agree, and shares follow the weights. A member that is lost moves only its own conversations.
+Each member gets a score from the conversation's number and the member's name, and the member with the greatest score is
+chosen. Nothing is stored, all processes choose the same member, and the shares of conversations follow the weights. If
+a member is lost, only its own conversations move.
 
 Sources: Thaler, Ravishankar, "Using Name-Based Mappings to Increase Hit Rates", 1998; the score -w / ln(u) for weights
 is Wang and Ravishankar's (CARP); Mirrokni, Thorup, Zadimoghaddam, "Consistent Hashing with Bounded Loads", 2017.
@@ -17,15 +18,17 @@ from typing import Final
 from providers.frozen_record import frozen
 
 ALWAYS_ALLOWED: Final = 4
-"""Requests in flight up to which no member is skipped: with few requests the shares mean nothing."""
+"""A member with at most this many requests in flight is never skipped, because with few requests the shares mean
+nothing."""
 
 _WORD: Final = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MemberGroup:
-    """The members of the model or route `label` by position: their names, their weights, and the ones out of service
-    (`away`). If weights do not matter under the policy, each is 1. A member that gets no requests has 0."""
+    """The members of the model or route `label`: their names, their weights, and the positions of the members out of
+    service (`away`). If weights do not matter under the policy, each weight is 1. A member that gets no requests has
+    the weight 0."""
 
     label: str
     names: tuple[str, ...]
@@ -90,5 +93,5 @@ def within_load(
 
 @lru_cache(maxsize=4096)
 def seed(name: str) -> int:
-    """Return the number of a member, which is the same in every process."""
+    """Return the number of a member for its scores. It is the same in every process."""
     return int.from_bytes(sha256(name.encode()).digest()[:8], "big")

@@ -20,32 +20,34 @@ PROMPT: Final = "prompt"
 """The name for a digest of the conversation's beginning."""
 
 CONTINUED: Final = "previous_response_id"
-"""The source of the key of a request that continues a stored response: the conversation of that response."""
+"""The source of the conversation of a request that continues a stored response: that response."""
 
 LONGEST_ID: Final = 1024
-"""The characters of an id that count, from both of its ends. A client may send as many as a head may have."""
+"""The most characters of an id that are hashed, taken from its two ends. Otherwise an id could be as long as the head
+of a request."""
 
 SAMPLE_LENGTH: Final = 1024
-"""The characters of a text that count, from both of its ends."""
+"""The most characters of a text that are hashed, taken from its two ends."""
 
 _NAMED_TOOLS: Final = 4
 _FIRST_MESSAGES: Final = 8
 _INSTRUCTIONS: Final = 2
-"""The tools whose names count, the messages among which the first user message is searched, and the messages before it
-that count. Together with SAMPLE_LENGTH they bound a digest to 4 KB of text."""
+"""Limits of a digest: the most tools whose names are hashed, the most messages among which the first user message is
+searched, and the most messages before it that are hashed. Together with SAMPLE_LENGTH they bound a digest to 4 KB of
+text."""
 
 _SESSION: Final = re.compile(r"""_session_([0-9A-Za-z-]{8,64})$|"session_id"\s?:\s?"([^"\\]{1,128})\"""")
 """The session in the `user_id` of Claude Code: `user_HASH_account_UUID_session_UUID`, and since 2.1 a JSON object."""
 
 _OWN_FIELDS: Final = {NativeApi.MESSAGES: ("system", "messages"), NativeApi.RESPONSES: ("instructions", "input")}
-"""The fields of a client's own body with its instructions and its messages."""
+"""The fields of a client's own body that contain its instructions and its messages."""
 
 Reader = Callable[[UnifiedRequest], str | None]
 
 
 @frozen
 class SessionKey:
-    """The conversation of a request: its number, and the header or field that it is from."""
+    """The conversation of a request: its number, and the header or field from which the number is derived."""
 
     source: str
     number: int
@@ -53,15 +55,15 @@ class SessionKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyNames:
-    """The headers and fields that may name a conversation, in their order. `names` are as the operator set them. Each
-    of `readers` has the name of a header and `None`, or the name of a field and its reader."""
+    """The headers and fields that may name a conversation, in their order. `names` are the operator's names. Each entry
+    of `readers` is the name of a header and `None`, or the name of a field and its reader."""
 
     names: tuple[str, ...]
     readers: tuple[tuple[str, Reader | None], ...]
 
 
 def session_key(tenant: str, key: KeyNames, headers: Mapping[str, str], request: UnifiedRequest) -> SessionKey | None:
-    """Return the conversation of a request, `None` if neither a header nor a field names it. `tenant` is the team's
+    """Return the conversation of a request; `None` if neither a header nor a field names one. `tenant` is the team's
     name, empty without teams. `headers` has case-insensitive names."""
     for name, read in key.readers:
         value = headers.get(name) if read is None else read(request)
@@ -71,7 +73,7 @@ def session_key(tenant: str, key: KeyNames, headers: Mapping[str, str], request:
 
 
 def session_number(tenant: str, value: str) -> int:
-    """Return the number of a conversation, which is the same in every process. The tenant is part of it, so two teams
+    """Return the number of a conversation, which is the same in every process. The tenant is hashed too, so two teams
     never share a conversation."""
     if len(value) > LONGEST_ID:
         value = value[: LONGEST_ID // 2] + value[-LONGEST_ID // 2 :]
@@ -155,8 +157,8 @@ def _first_turn_text(request: UnifiedRequest) -> str | None:
 
 
 def _own_messages(native: NativeRequest) -> Iterator[JsonObject]:
-    """Yield the instructions and the messages of a client's own body. Converting all of them to a chat takes far
-    longer."""
+    """Yield the instructions and the messages of a client's own body. They are read directly, because converting all
+    messages to a chat takes far longer."""
     name, others = _OWN_FIELDS[native.api]
     if (instructions := native.body.get(name)) is not None:
         yield {"role": "system", "content": instructions}
@@ -212,4 +214,4 @@ BUILT_IN_KEY: Final = KeyNames(
         (PROMPT, _first_turn_text),
     ),
 )
-"""The key unless the operator sets one."""
+"""The key that applies unless the operator sets one."""

@@ -1,5 +1,5 @@
-"""The load of one request: the load of its deployments, and its conversation, by which members of a group are
-ordered."""
+"""The load of one request: the load of the deployments, and the request's conversation, which decides the order of a
+group's members."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
@@ -31,7 +31,7 @@ class Placement:
 
     @property
     def why_skipped(self) -> str | None:
-        """The reason why the best member is not first, `None` if it is."""
+        """The reason why the best member is not first; `None` if it is first."""
         ranking = self.ranking
         if not ranking.skipped:
             return None
@@ -72,8 +72,8 @@ class PlacedSession:
         return None if self.session is None else self.session.number
 
     def outcome(self, label: str) -> AffinityOutcome | None:
-        """Return the outcome for a deployment, after the request is planned. The log, the metrics and the page each
-        call it."""
+        """Return the affinity outcome if a deployment answers. It is called after the request is planned: by the log,
+        by the metrics and by the operator's page."""
         known = self._known
         if known is None or known[0] != label:
             known = self._known = label, self._outcome(label)
@@ -93,7 +93,8 @@ class PlacedSession:
 
 class SessionLoad:
     """The load of a request of a tenant. `size` is the bytes of its body, including the response that it continues.
-    `continued` is the conversation of that response. The conversation is searched only at a group with affinity."""
+    `continued` is the conversation of that response. The conversation is determined only when a group with affinity is
+    reached."""
 
     __slots__ = ("_continued", "_headers", "_known", "_load", "_request", "_size", "_tenant", "placed")
 
@@ -143,14 +144,15 @@ class SessionLoad:
         return ranking.order
 
     def sent(self, rules: AffinityRules) -> str | None:
-        """Return the digest of the conversation that vendors receive by the rules of a name, or `None`."""
+        """Return the digest of the conversation that vendors receive by the rules of a name; `None` if they receive
+        none."""
         if not rules.send or self._size < rules.least:
             return None
         session = self.session(rules)
         return None if session is None else f"{session.number:016x}"
 
     def session(self, rules: AffinityRules) -> SessionKey | None:
-        """Return the conversation of the request by the key of these rules, `None` if there is no conversation."""
+        """Return the conversation of the request by the key of these rules; `None` if there is no conversation."""
         if self._known is None or self._known[0] is not rules.key:
             self._known = rules.key, self._named(rules.key)
         return self._known[1]

@@ -1,4 +1,4 @@
-"""The compiled configuration, immutable and built as a whole or not at all, and the holder of the current one."""
+"""The compiled configuration, immutable and built as a whole or not at all; and the holder of the current one."""
 
 import math
 import time
@@ -40,7 +40,7 @@ WILDCARD = "*"
 BUILT_IN_VENDORS: dict[str, str] = {
     surface.name: surface.default_vendor for surface in SURFACES if surface.default_vendor
 }
-"""The vendor of a bare model name by surface, unless the configuration sets one."""
+"""The default vendor of model names without a vendor, by surface. The configuration may set another one."""
 
 _NO_TAGS: Mapping[str, str] = MappingProxyType({})
 
@@ -76,8 +76,8 @@ class RouteMember:
 @dataclass(frozen=True, slots=True, eq=False)
 class Route:
     """A name over models: its members, the policy that orders them, and whether the list of models names it.
-    `own_settings` are its own settings, `settings_of` returns the ones for its requests. `placing` and `group` are as
-    in Model."""
+    `own_settings` are the route's own settings; `settings_of` returns the settings that apply to its requests.
+    `placing` and `group` have the same meaning as in Model."""
 
     name: str
     policy: str
@@ -95,8 +95,8 @@ _AS_ROUTES: Mapping[str, Route] = MappingProxyType({})
 @dataclass(frozen=True, slots=True, eq=False)
 class Team:
     """A team and its rights, or the part of them that one of its keys has. `allow` are patterns over names. `routes`
-    are its own routes that may be requested. `inner_routes` are all its own routes, which come first inside other
-    routes.
+    are its own routes that may be requested. `inner_routes` are all its own routes; inside other routes they take
+    precedence over the configured routes.
 
     `on_unsupported`, `context_length_exceeded_behavior` and `media` override the deployment's settings (`None`: the
     deployment's). `extra_params` and `extra_headers` are whether the team's clients may send `inference_extra_params`
@@ -115,8 +115,8 @@ class Team:
     tags: Mapping[str, str] = field(default_factory=lambda: _NO_TAGS)
     inner_routes: Mapping[str, Route] = field(default_factory=lambda: _AS_ROUTES)
     tenant: str = field(init=False)
-    """The team's name. It is empty for the only team of a configuration without teams. No other team can have its
-    name."""
+    """The team's name. It is empty for the only team of a configuration without teams; no configured team can have the
+    empty name."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tenant", "" if self.name == NO_TEAM else self.name)
@@ -128,9 +128,9 @@ class Team:
 class Key:
     """A team's key, which expires at `ends` (unix s, infinity: never). `name` is for the log, possibly empty.
 
-    `team` has the rights of requests with this key. If the names `allow` of the key narrow the team's rights, it is a
-    separate object with the same name. `label` is the name or the first 8 hex digits of the digest. The scope of
-    `limits` is `key TEAM/LABEL`.
+    `team` has the rights of requests with this key. If the key's own `allow` list narrows the team's rights, `team` is
+    a separate object with the same name. `label` is the name, or the first 8 hex digits of the key's digest if the key
+    has no name. The scope of `limits` is `key TEAM/LABEL`.
     """
 
     team: Team
@@ -151,11 +151,11 @@ class Snapshot:
     the vendors whose own lists define the models of their `vendor/*` entries. `cached_names` has the resolutions of
     `resolve_model.plan_for`, which hold as long as the configuration.
 
-    `has_affinity` means that some name has affinity, so that the conversation of a request is searched.
+    `has_affinity` is true if at least one name has affinity; only then the conversation of each request is determined.
 
-    `target_limits` has the scopes with limits or budgets of the targets that have any, by label. `scopes` has the
-    limits of every scope with limits, `budgets` the budgets, and `each_user` by team the limits of each end user.
-    `zone` is the time zone of their periods. `out_of_service` has the labels of the targets that get no new requests.
+    `target_limits` has, by label, the scopes of the targets that have limits or budgets. `scopes` has the limits of
+    every scope with limits, `budgets` the budgets, and `each_user` by team the limits of each end user. `zone` is the
+    time zone of the periods of budgets. `out_of_service` has the labels of the targets that get no new requests.
     """
 
     digest: str
@@ -179,7 +179,7 @@ class Snapshot:
     cached_names: "CachedNames" = field(default_factory=dict, repr=False)
 
     def targets(self) -> Iterator[Target]:
-        """Yield every configured deployment, including the ones of `vendor/*`."""
+        """Yield every configured deployment, including the deployments of `vendor/*`."""
         for model in (*self.models.values(), *self.wildcards.values()):
             yield from model.targets
 
@@ -210,7 +210,7 @@ class CurrentSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A compiled configuration and its problems. Deployments with problems are left out."""
+    """A compiled configuration, without the deployments that have problems, and these problems."""
 
     snapshot: Snapshot
     problems: tuple[Problem, ...]
@@ -225,7 +225,7 @@ def build_snapshot(loaded: Loaded, prices: ListPrices = NO_LIST_PRICES) -> Snaps
 
 
 def compile_table(loaded: Loaded, prices: ListPrices = NO_LIST_PRICES) -> Compiled:
-    """Compile a configuration with the vendors' profiles and list prices, as far as it is valid."""
+    """Compile the valid part of a configuration with the vendors' profiles and list prices."""
     config = loaded.config
     problems = [
         unknown_profile(name, profile, loaded)
@@ -233,7 +233,7 @@ def compile_table(loaded: Loaded, prices: ListPrices = NO_LIST_PRICES) -> Compil
         if (profile := vendor.profile or name) not in load_profiles()
     ]
     problems.extend(_undiscoverable(loaded))
-    # The loader has reported models whose vendor is missing.
+    # The loader has already reported models whose vendor is missing.
     known = [name for name in config.models if _vendor(name) in config.vendors]
     every = [_model(loaded, name, problems, prices) for name in known]
     compiled = {model.name: model for model in every if model.targets}
@@ -325,7 +325,7 @@ def _model(loaded: Loaded, name: str, problems: list[Problem], prices: ListPrice
 
 
 def _target_limits(loaded: Loaded, models: Iterable[Model], limits: LimitCompiler) -> Iterator[tuple[str, ScopeLimits]]:
-    """Yield the scopes with limits of each target that has any, by its label."""
+    """Yield the label of each target that has limits, and the scopes of these limits."""
     config = loaded.config
     vendors = {
         name: limits.upstream(f"vendor {name}", vendor.limits, vendor.budget) for name, vendor in config.vendors.items()
@@ -364,8 +364,8 @@ def _key(own: TeamKey, team: Team, allow: tuple[str, ...] | None, limits: LimitC
 
 
 def _narrowed(team: Team, names: tuple[str, ...]) -> Team:
-    """Return a team's rights within the names of a key. Its own routes keep their meaning in it. The loader has checked
-    that the team may use all of them, and a name of an own route grants nothing else."""
+    """Return a team's rights, narrowed to the names that a key may use. Its own routes keep their meaning. The loader
+    has checked that the team may use all of the names; the name of an own route grants nothing else."""
     granted = tuple(name for name in names if name not in team.routes or any(covers(each, name) for each in team.allow))
     routes = {name: route for name, route in team.routes.items() if any(covers(pattern, name) for pattern in names)}
     return replace(team, allow=granted, routes=MappingProxyType(routes))

@@ -1,7 +1,7 @@
-"""The messages between a process and the coordinator: requests for leases, and grants. They are flat lists of numbers
-and text, so Redis and a supervisor receive the same form.
+"""The messages between a process and the coordinator: requests for leases, and grants. The messages are flat lists of
+numbers and text, so Redis and a supervisor receive the same form.
 
-Replies are checked like data that any writer may have changed.
+Replies are checked like untrusted data, because any client of the Redis may have changed them.
 """
 
 import math
@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
 MAX_ENTRIES: Final = 50
-"""The most entries in one exchange. Redis is busy for 0.5 ms with this many."""
+"""The most entries in one exchange. An exchange with this many entries keeps Redis busy for 0.5 ms."""
 
 ENTRY_WORDS: Final = 16
-"""The words of an entry."""
+"""The number of words of an encoded entry."""
 
 REPLY_WORDS: Final = 8
-"""The numbers of the reply to an entry."""
+"""The number of numbers in the reply to an entry."""
 
 GRANT_EARLY: Final = 0.002
-"""Seconds by which a unit of a rate is granted before its time. Otherwise a process that requests single units would
-lose one round trip for each."""
+"""The most seconds by which a unit of a rate is granted before its time. Otherwise a process that requests single units
+would lose the time of one round trip for each unit."""
 
 LARGEST_NUMBER: Final = 1e15
 """The largest number in a reply. Whole numbers up to it are exact."""
@@ -30,17 +30,18 @@ LARGEST_NUMBER: Final = 1e15
 class RateRequest:
     """A request for up to `want` units of a rate, or for no unit if fewer than `least` are available.
 
-    `back` are granted units that were not used (below 0: units used beyond the granted ones). `demand` is the units a
-    second that this process would use, believed for `holds` seconds.
+    `back` is the number of granted units that were not used (below 0: units used beyond the granted units). `demand` is
+    the number of units a second that this process would use; the coordinator relies on it for `holds` seconds.
 
-    These fields keep a lost reply from counting twice. `total` is the sum of all units returned in the `life` of a
-    lease (0: it has none), of which `back` are not confirmed. `epoch` is the epoch of the key that this process knows
-    (0: none). If the key has another epoch, its memory was lost. Then at least `owed` units count as used, and so do
-    units that the process has paid for by its part since.
+    `total` and `life` prevent a lost reply from being counted twice: `total` is the sum of all units returned in the
+    `life` of a lease (0: no lease yet), of which `back` are not confirmed. `epoch` is the epoch of the key that this
+    process knows (0: none). If the key has another epoch, the coordinator lost its memory. Then at least `owed` units
+    count as used, and so do the units that the process has since paid for from its own part.
 
-    These fields are for a process that counts alone. `silence` is the seconds of silence after which it does so (0:
-    silence means nothing). `share` is the part of the limit that it would have then, and `equal` the part of an idle
-    process. `paid` are the units that it took alone and paid for by its part in that time.
+    These fields are for a process that counts alone. `silence` is the number of seconds without a reply after which it
+    does so (0: silence means nothing). `share` is the part of the limit that the process would then have, and `equal`
+    is the part of an idle process. `paid` is the number of units that the process took alone and paid for from its own
+    part in that time.
     """
 
     key: str
@@ -63,8 +64,8 @@ class RateRequest:
 
 @dataclass(frozen=True, slots=True)
 class SlotsRequest:
-    """A report of `held` slots and a request for `want` more. Requests use `used` of all of them, or wait for them. The
-    report holds for 10 seconds."""
+    """A report of `held` slots and a request for `want` more. `used` is the number of slots that requests use or wait
+    for. The report holds for 10 seconds."""
 
     key: str
     capacity: int
@@ -78,9 +79,9 @@ class SpendingRequest:
     """A report of this process's spending, and a claim on the remaining units of `most`.
 
     `base` is the ledger's sum that it has read. `amount` is its spending that no ledger holds yet. Requests in flight
-    hold `reserved` of it, so no ledger's sum includes these. `held` units are claimed already, or settled and possibly
-    in `base`. Up to `want` more are requested, or no unit if fewer than `least` are available. The report holds for 10
-    seconds.
+    hold `reserved` units of `amount`, which no ledger's sum includes. `held` units are already claimed, or are settled
+    and possibly included in `base`. Up to `want` more are requested, or no unit if fewer than `least` are available.
+    The report holds for 10 seconds.
     """
 
     key: str
@@ -100,13 +101,13 @@ LeaseRequest: TypeAlias = RateRequest | SlotsRequest | SpendingRequest
 class LeaseGrant:
     """The reply to an entry.
 
-    - `level`: of a rate, the units left. Of slots, the slots that requests of all processes use. Of spending, the units
-      that the other processes know of, without the ones that may be counted twice.
-    - `share`: of a rate, the part that this process has alone. Of slots, its part of all demand. `processes` is the
-      number of processes with a part.
+    - `level`: of a rate, the units that are left. Of slots, the slots that requests of all processes use. Of spending,
+      the units that the other processes know of, without the units that may be counted twice.
+    - `share`: of a rate, the part of the limit that this process has alone. Of slots, this process's part of all
+      demand. `processes` is the number of processes with a part.
     - `epoch`: distinguishes a key from a lost key of the same name.
     - `claimed`: of spending, the remaining units that the others may still take, or that may be counted twice. Of
-      slots, the longest silence of the others in seconds.
+      slots, the longest silence of another process in seconds.
     - `reserved`: of spending, the units of `level` that requests in flight hold. `doubtful` units may be counted twice
       and are not in `level`.
     """
@@ -125,8 +126,8 @@ class LeaseSource(Protocol):
     """The coordinator, which counts for several processes."""
 
     async def exchange(self, requests: Sequence[LeaseRequest]) -> Sequence[LeaseGrant | None]:
-        """Return a grant for each of at most MAX_ENTRIES entries, `None` if foreign data is stored in its place. Raises
-        ConnectionError if there is no reply in time."""
+        """Return a grant for each of at most MAX_ENTRIES entries; a grant is `None` if foreign data is stored in its
+        place. Raises ConnectionError if there is no reply in time."""
         ...
 
 
@@ -178,8 +179,8 @@ _FILL: Final = ("0",) * ENTRY_WORDS
 
 
 def decode_requests(keys: Sequence[str], words: Sequence[str]) -> list[LeaseRequest]:
-    """Return the entries whose `encode_requests` are these words, for the coordinator without Redis. Raises ValueError
-    for other words."""
+    """Return the entries that `encode_requests` encoded as these words. It is for the coordinator without Redis. Raises
+    ValueError for words that encode no entries."""
     if len(words) != ENTRY_WORDS * len(keys) or len(keys) > MAX_ENTRIES:
         raise ValueError("no entries")
     requests: list[LeaseRequest] = []
@@ -200,7 +201,7 @@ def decode_requests(keys: Sequence[str], words: Sequence[str]) -> list[LeaseRequ
 
 
 def encode_reply(grants: Sequence[LeaseGrant]) -> list[str]:
-    """Return the reply that `decode_reply` reads, for the coordinator without Redis."""
+    """Return the reply in the form that `decode_reply` reads. It is for the coordinator without Redis."""
     return [
         repr(each)
         for it in grants
@@ -230,7 +231,7 @@ def decode_reply(reply: object, requests: Sequence[LeaseRequest]) -> list[LeaseG
 
 
 def _number(word: object) -> float:
-    """Return a number of a reply, or one that no valid entry has if it is not a number."""
+    """Return a number of a reply. If the word is not a number, return a number that no valid entry has."""
     if not isinstance(word, bytes | str) or len(word) > 32:
         return -math.inf
     try:

@@ -1,4 +1,5 @@
-"""The state of a link that may fail: when to use it next, and which changes are logged. Time is an argument."""
+"""The state of a link that may fail: the time of its next use, and the changes that are logged. The methods get the
+current time as an argument."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -9,11 +10,11 @@ EXCHANGE_EVERY: Final = 1.0
 """Seconds between two exchanges while the other side replies, and until it counts as lost."""
 
 MISSES: Final = 5
-"""Failures in a row after which it counts as lost."""
+"""The link counts as lost after this many failures in a row."""
 
 FIRST_WAIT: Final = 5.0
 LONGEST_WAIT: Final = 30.0
-"""Seconds until a lost one is tried again, at first and at most. Each failure doubles them."""
+"""The seconds until a lost link is tried again: the first wait and the longest wait. Each failure doubles the wait."""
 
 MAX_LINES: Final = 4
 LINES_WINDOW: Final = 600.0
@@ -21,7 +22,7 @@ LINES_WINDOW: Final = 600.0
 
 
 class LinkCondition(StrEnum):
-    """The condition of the link, as it is logged. FOREIGN: it replies with data that no gateway wrote."""
+    """The condition of the link, as it is logged. FOREIGN: the other side replies with data that no gateway wrote."""
 
     UP = "up"
     FOREIGN = "foreign"
@@ -39,12 +40,12 @@ class LinkState:
 
     @property
     def up(self) -> bool:
-        """Whether it replied the last time, or does not count as lost yet."""
+        """Whether the other side replied the last time, or does not count as lost yet."""
         return self._condition in (LinkCondition.UP, LinkCondition.FOREIGN)
 
     @property
     def unknown(self) -> bool:
-        """Whether it has never replied, or not the last time."""
+        """Whether the other side has never replied, or did not reply the last time."""
         return self._condition is None or self._misses > 0
 
     def answered(self, condition: LinkCondition) -> float:
@@ -62,8 +63,8 @@ class LinkState:
         return float(min(FIRST_WAIT * 2.0 ** min(self._misses - MISSES, 10), LONGEST_WAIT))
 
     def news(self, now: float) -> LinkCondition | None:
-        """Return the condition to log now, `None` if it is the last logged one. A change that may not be logged now is
-        logged later."""
+        """Return the condition to log now; `None` if this condition was the last one logged. A change that may not be
+        logged now is logged later."""
         condition, before = self._condition, self._logged
         if condition is None or condition is before:
             return None

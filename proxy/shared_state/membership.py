@@ -1,5 +1,5 @@
-"""The number of processes that share the limits, and since when all of them have reported the units that they hold.
-Time is an argument."""
+"""The number of processes that share the limits, and the time since which all of them have reported the units that they
+hold. The methods get the current time as an argument."""
 
 from typing import Final
 
@@ -8,19 +8,20 @@ from proxy.shared_state.lease_keeper import GONE_SECONDS, NEVER, RESTING
 
 MEMBERSHIP_KEY: Final = "processes"
 MAX_PROCESSES: Final = 1_000_000
-"""The key under which processes are counted, and a number above the processes of any gateways."""
+"""The key under which processes are counted, and a number that is larger than any real number of processes."""
 
 LONGEST_SILENCE: Final = 2.0
-"""Seconds without a reply after which the coordinator may have forgotten other processes that were silent as long."""
+"""If this process had no reply for this many seconds, the coordinator may have forgotten other processes that were
+silent for the same time."""
 
 
 class Membership:
-    """The membership of this process among all. It is always exchanged, so the coordinator knows the process before its
-    first lease, and the process knows the coordinator.
+    """The membership of this process among all processes. The membership is always exchanged, so the coordinator knows
+    the process before its first lease, and the process knows the coordinator.
 
-    All others have reported the units that they hold since `all_reported_since`. A process that does not count alone
-    reports to be `here`, and reports all its leases in the same round. `guessed` means that neither a reply nor a
-    division on disk has given the number of `processes`.
+    Since the time `all_reported_since`, all other processes have reported the units that they hold. A process that does
+    not count alone reports to be `here`, and reports all its leases in the same round. `guessed` means that neither a
+    reply nor a division on disk has given the number of `processes`.
     """
 
     __slots__ = (
@@ -48,7 +49,7 @@ class Membership:
 
     @property
     def key(self) -> str:
-        """The key under which it is counted."""
+        """The key under which this process is counted."""
         return MEMBERSHIP_KEY
 
     def guess(self, processes: int) -> None:
@@ -57,7 +58,7 @@ class Membership:
             self.guessed, self.processes = True, max(self.processes, min(processes, MAX_PROCESSES))
 
     def assume(self, processes: int) -> None:
-        """Expect the number of processes from before a restart."""
+        """Expect the number of processes that was known before a restart."""
         self.guessed, self.processes = False, max(self._least, processes)
 
     def next_request(self, now: float) -> SlotsRequest:
@@ -66,11 +67,11 @@ class Membership:
 
     def apply_grant(self, grant: LeaseGrant | None, now: float) -> None:
         """Apply the reply. There are never fewer processes than this gateway has. If the coordinator lost its memory,
-        or was lost itself, the former processes still count, because they may only not have reported yet."""
+        or was lost itself, the former processes still count, because they may not have reported again yet."""
         if grant is None:
             return
         if self._replied_at == NEVER and not self._failed_first:
-            self.processes = self._least  # The coordinator was there all the time and knows all processes.
+            self.processes = self._least  # The coordinator was reachable all the time, so it knows all processes.
         self.guessed = False
         if grant.epoch != self._epoch or now > self._replied_at + LONGEST_SILENCE:
             self._missed, self._missed_until = self.processes, now + GONE_SECONDS
@@ -81,17 +82,17 @@ class Membership:
         self.processes = max(self._least, missed, grant.processes)
 
     def exchange_failed(self) -> None:
-        """Note a failed exchange. The number of processes stays."""
+        """Note a failed exchange. The number of processes does not change."""
         self._failed_first = True
 
     def needs_renewal(self, now: float) -> bool:
-        """Return that it must be exchanged regularly."""
+        """Return true, because the membership must be exchanged regularly."""
         return True
 
     def may_need_renewal(self) -> bool:
-        """Return that it always needs renewal."""
+        """Return true, because the membership is always exchanged."""
         return True
 
     def forget_if_idle(self, now: float) -> bool:
-        """Return that there is no state to drop."""
+        """Return whether nothing is left to drop. The membership has no state to drop."""
         return True

@@ -1,5 +1,5 @@
-"""Warns if Redis may evict keys when its memory is full. Counts in evicted keys would start anew, and each limit would
-let one more burst pass.
+"""Warns if Redis may evict keys when its memory is full. The counts of evicted keys would begin at zero again, and each
+limit would let one more burst pass.
 
 The policy is read from the command INFO, because managed services forbid CONFIG but allow INFO. Source: redis.io, "Key
 eviction" (November 2026).
@@ -17,10 +17,10 @@ from config.sections.server_section import SharedSection
 from proxy.shared_state.redis_sync import memory_facts
 
 REPLY_TIMEOUT: Final = 2.0
-"""The maximum seconds until a reply. No request waits for it."""
+"""The most seconds until a reply. No request waits for the reply."""
 
 OPERATOR_TIMEOUT: Final = 2.0
-"""The maximum seconds until a reply if an operator waits for it. On a busy machine the import of the client alone takes
+"""The most seconds until a reply if an operator waits for it. On a busy machine the import of the client alone takes
 one second."""
 
 RETRY_EVERY: Final = 5.0
@@ -30,7 +30,7 @@ CHECK_EVERY: Final = 3600.0
 SAFE_POLICY: Final = "noeviction"
 
 Command = Callable[[Sequence[str | bytes | int]], Awaitable[object]]
-"""Sends a command. Raises ConnectionError if there is no reply or an error."""
+"""A function that sends a command. It raises ConnectionError if there is no reply, or an error."""
 
 _KNOWN: Final = frozenset(
     f"{of}-{by}" for of in ("allkeys", "volatile") for by in ("lru", "lfu", "lrm", "random", "ttl")
@@ -57,7 +57,7 @@ def eviction_warning(policy: str) -> str:
 
 @dataclass(slots=True, eq=False)
 class EvictionWatch:
-    """Checks Redis regularly. `policy` is its eviction policy, empty if it evicts no keys."""
+    """Checks Redis regularly. `policy` is Redis's eviction policy; empty if Redis evicts no keys."""
 
     command: Command
     policy: str = ""
@@ -78,8 +78,8 @@ class EvictionWatch:
 
 
 def policy_now(settings: SharedSection) -> str | None:
-    """Ask Redis once and return its eviction policy, `None` if it evicts no keys or does not reply in time. Blocks. A
-    lookup that hangs stays in a daemon thread, which ends with the process."""
+    """Query Redis once and return its eviction policy; `None` if it evicts no keys or does not reply in time. This
+    blocks. If the lookup of the host hangs, it continues in a daemon thread, which ends with the process."""
     found: list[str | None] = []
     read_memory = partial(memory_facts, settings, OPERATOR_TIMEOUT)
     thread = threading.Thread(

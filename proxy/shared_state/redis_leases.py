@@ -1,9 +1,10 @@
-"""Leases from Redis: the processes that share one Redis count rates, slots and spending together, by its clock.
+"""Leases from Redis: the processes that share one Redis count rates, slots and spending together, by the clock of
+Redis.
 
 One call runs one script, which takes 15 us of Redis for an entry and 0.5 ms for fifty. Keys contain hashes, no names.
-All have one hash tag, so a call stays on one node of a cluster. Each key is a hash with one field for each process. The
-fields lapse by themselves, so the units of a process that died become free without cleaning up.
-`proxy/limits/lease_counter.py` is the same arithmetic in Python.
+All keys have one hash tag, so a call stays on one node of a cluster. Each key is a hash with one field for each
+process. The fields lapse by themselves, so the units of a process that died become free without cleaning up.
+`proxy/limits/lease_counter.py` implements the same arithmetic in Python.
 """
 
 import hashlib
@@ -16,7 +17,7 @@ from proxy.shared_state.lease import LeaseGrant, LeaseRequest, decode_reply, enc
 from proxy.shared_state.running_timeout import reply_within
 
 EXCHANGE_TIMEOUT: Final = 0.05
-"""Seconds for an exchange. Without a reply the process counts alone."""
+"""The most seconds for an exchange. Without a reply in this time the process counts alone."""
 
 SCRIPT: Final = """\
 local time = redis.call('TIME')
@@ -201,34 +202,37 @@ end
 return out
 """
 """The script that counts. Times are microseconds since the beginning of 2026, which a Lua number stores to a fraction
-of one.
+of a microsecond.
 
-- `t` is when all granted units are paid for, and `n` when that was written. If the clock of Redis steps back, both step
-  back too. `e` is when the key was made: it differs after the key was lost.
-- A process's field of a rate also contains how long its demand is believed, and all units returned in its lease's life,
-  so that repeated reports count once. For counting alone it contains the silence, the part, and the units left.
+- `t` is the time at which all granted units are paid for, and `n` is the time at which `t` was written. If the clock of
+  Redis steps back, `t` and `n` step back too. `e` is the time at which the key was made: it differs after the key was
+  lost.
+- A process's field of a rate also contains the time until which its demand is valid, and all units returned in its
+  lease's life, so that repeated reports count once. For processes that count alone, the field contains the silence, the
+  part, and the units left.
 - A field of spending contains the claim, the part of the spending that requests in flight reserve, and the ledger's sum
   that the process has read. A field of slots contains the slots that no request uses.
 - The last key names the processes that were seen to end. Their units are free at once.
-- A key with foreign data is reported and removed at once, so that the next call counts anew. It is removed by PEXPIRE,
-  which a user of Redis must be allowed in any case.
+- A key with foreign data is reported and removed at once, so that the next call counts anew. The script removes the key
+  with PEXPIRE, a command that the Redis user must be allowed in any case.
 """
 
 ENDED: Final = """\
 redis.call('SADD', KEYS[1], ARGV[1])
 redis.call('PEXPIRE', KEYS[1], 20000)
 """
-"""Names a process that has ended, for as long as its fields would hold."""
+"""The script that stores the name of a process that has ended, for as long as its fields would be valid."""
 
 SHA: Final = hashlib.sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()
 _ENDED_SHA: Final = hashlib.sha1(ENDED.encode(), usedforsecurity=False).hexdigest()
-"""The names by which Redis remembers the scripts."""
+"""The SHA-1 digests by which Redis identifies the scripts."""
 
 
 @dataclass(frozen=True, slots=True)
 class RedisLeases:
-    """Counts in Redis. `run_script` runs a script by its SHA-1, or sends its text if Redis does not know it. It raises
-    ConnectionError if there is no reply. `process` is a name of this process that is unique among all."""
+    """A source of leases that counts in Redis. `run_script` runs a script by its SHA-1, or sends its text if Redis does
+    not know it. It raises ConnectionError if there is no reply. `process` is the name of this process, unique among all
+    processes."""
 
     run_script: Callable[[str, str, Sequence[str], Sequence[str]], Awaitable[object]]
     prefix: str

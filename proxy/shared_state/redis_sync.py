@@ -1,8 +1,8 @@
 """The link to Redis, by which processes share the cooldowns that vendors request, within about a second.
 
-No request waits for it. Without it, each process learns cooldowns by itself.
+No request waits for the link. Without the link, each process learns cooldowns by itself.
 
-Source: redis-py 8.1.0. Replies are checked like data that any writer may have changed.
+Source: redis-py 8.1.0. Replies are checked like untrusted data, because any client of the Redis may have changed them.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from proxy.shared_state.shared_cooldowns import (
 )
 
 COMMAND_TIMEOUT: Final = 0.05
-"""Seconds for a command, including the connection."""
+"""The most seconds for a command, including the time to connect."""
 
 LEAST_PAUSE: Final = 0.05
 """The least seconds between two commands: when a limit is used up, many requests are refused at the same time."""
@@ -48,8 +48,8 @@ if #ARGV > 2 then
 end
 return {now, redis.call('ZREVRANGE', KEYS[1], 0, ARGV[1] - 1, 'WITHSCORES')}
 """
-"""Adds cooldowns and returns all current ones by the clock of Redis, because the clocks of processes may differ. They
-are stored in one sorted set, by the end of each cooldown in ms."""
+"""The script that adds cooldowns and returns all current ones. It uses the clock of Redis, because the clocks of the
+processes may differ. They are stored in one sorted set, by the end of each cooldown in ms."""
 
 _WORDS: Final[Mapping[LinkCondition, str]] = {
     LinkCondition.UP: "Redis at %s answers again",
@@ -59,11 +59,11 @@ _WORDS: Final[Mapping[LinkCondition, str]] = {
 
 
 class SharedState:
-    """Shares cooldowns between the processes at one Redis while `run` runs. It sends the ones added to `cooldowns`, and
-    calls `apply` with the received ones and the time."""
+    """Shares cooldowns between the processes at one Redis while `run` runs. It sends the cooldowns that are added to
+    `cooldowns`, and calls `apply` with the received cooldowns and the time."""
 
     def __init__(self, settings: SharedSection, apply: Callable[[Collection[Cooldown], float], None]) -> None:
-        # Imported here, only if the configuration needs it: the import takes 0.1 s.
+        # The library is imported here, only if the configuration needs it, because the import takes 0.1 s.
         from redis import RedisError
         from redis.asyncio import Redis
         from redis.asyncio.retry import Retry
@@ -73,8 +73,8 @@ class SharedState:
         silence("redis")
         url = reveal(settings.redis)
         once = Retry(NoBackoff(), 0)
-        # Without the client's own timeouts: under Python 3.11 they swallow a cancellation (`asyncio.wait_for`) and end
-        # nothing.
+        # The client's own timeouts are disabled: under Python 3.11 they swallow a cancellation (`asyncio.wait_for`), so
+        # the task would not end.
         self._redis = Redis.from_url(url, protocol=2, retry=once, socket_timeout=None, socket_connect_timeout=None)
         self._failures = (RedisError, *LIBRARY_ERRORS)
         self._unknown_script = NoScriptError
@@ -104,7 +104,7 @@ class SharedState:
 
     async def run_script(self, sha: str, script: str, keys: Sequence[str], words: Sequence[str]) -> object:
         """Run a script by its SHA-1, or send its text if Redis does not know it: some proxies forbid loading scripts.
-        Raises ConnectionError as `command` does."""
+        Raises the ConnectionError of `command`."""
         send = self._redis.execute_command
         try:
             try:
@@ -158,7 +158,8 @@ class SharedState:
         return await self._redis.execute_command(*command)  # type: ignore[no-untyped-call]  # the library lacks types
 
     async def _look_up(self) -> None:
-        """Resolve the host, once at a time: each lookup that hangs occupies one of the few threads that others need."""
+        """Resolve the host. Only one lookup runs at a time, because each lookup that hangs occupies one of the few
+        threads that other work needs."""
         if self._address.hostname:
             kind = socket.SOCK_STREAM
             await asyncio.get_running_loop().getaddrinfo(self._address.hostname, self._address.port, type=kind)
@@ -182,7 +183,7 @@ def _shown(address: SplitResult) -> str:
 
 def memory_facts(settings: SharedSection, seconds: float) -> object:
     """Return the memory section of INFO, for commands without an event loop. Return `None` if Redis does not reply
-    within about `seconds`. Blocks."""
+    within about `seconds`. This blocks."""
     from redis import Redis, RedisError
 
     try:

@@ -1,7 +1,7 @@
-"""The cooldowns that vendors requested of this process, to be sent to others, and the received ones.
+"""The cooldowns that vendors requested of this process, which are sent to other processes; and the received cooldowns.
 
 Only cooldowns that a vendor requested are shared, because failures that a process saw may come from its own network.
-Received data is checked like data that any writer may have changed.
+Received data is checked like untrusted data, because any client of the Redis may have changed it.
 """
 
 import re
@@ -21,7 +21,7 @@ LONGEST_COOLDOWN: Final = 3600.0
 """The most seconds of a shared cooldown. Each process also limits it by its own rules."""
 
 LEAST_GAIN: Final = 0.5
-"""Seconds by which a cooldown must end later than the former one to be sent again."""
+"""The least number of seconds by which a cooldown must end later than the former one to be sent again."""
 
 SHARED_KINDS: Final = (FailureKind.RATE_LIMITED, FailureKind.QUOTA, FailureKind.AUTH, FailureKind.NO_MODEL)
 """The failures that hold for all processes which use the deployment with the same credential."""
@@ -61,8 +61,8 @@ class _Known:
 
 @dataclass(slots=True, eq=False)
 class SharedCooldowns:
-    """The cooldowns to send and the current ones. `clock` returns seconds. `wake` is called when there is one to send.
-    `up` is whether the other processes can be reached."""
+    """The cooldowns to send and the current ones. `clock` returns seconds. `wake` is called when there is a cooldown to
+    send. `up` is true if the other processes can be reached."""
 
     clock: Callable[[], float]
     _wake: Callable[[], None]
@@ -82,13 +82,13 @@ class SharedCooldowns:
         self._wake()
 
     def publish_unless_refused(self, name: str, kind: FailureKind, seconds: float) -> None:
-        """Send a cooldown unless its kind is a refused credential. For credentials that each process fetches by
-        itself."""
+        """Send a cooldown unless its kind is a refused credential. This is for deployments whose credential each
+        process fetches by itself."""
         if kind is not FailureKind.AUTH:
             self.publish(name, kind, seconds)
 
     def outgoing(self) -> Mapping[Topic, int]:
-        """Return the cooldowns to send now with their remaining milliseconds, including the ones whose sending
+        """Return the cooldowns to send now with their remaining milliseconds, including the cooldowns whose sending
         failed."""
         now = self.clock()
         self._saying = {topic: until for topic, until in {**self._saying, **self._unsaid}.items() if until > now}
@@ -117,7 +117,7 @@ class SharedCooldowns:
             if seconds <= 0:
                 continue
             before = self._known.get(topic)
-            # An entry that ends with a sent one is that one.
+            # An entry that ends at the same time as a sent cooldown is this process's own cooldown.
             if expiry > (before.expiry if before else 0) and expiry > time + said.get(topic, 0):
                 cooldowns.append(Cooldown(*topic, seconds))
             known[topic] = _Known(expiry, now + seconds)

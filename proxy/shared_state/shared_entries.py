@@ -1,9 +1,9 @@
-"""Entries that the processes at one Redis share, so that any of them may receive the next request: the reasoning of
-models, and stored responses. Each entry has an owner.
+"""Entries that the processes at one Redis share, so that any of the processes may receive the next request. The entries
+are the reasoning of models, and stored responses. Each entry has an owner.
 
-A request waits for them briefly. After a failure of the link no request waits for a while. After a slow command no
-request of the same owner waits, so an owner with large entries delays no other. Replies are checked like data that any
-writer may have changed. Keys contain hashes, no names.
+A request waits only briefly for entries. For a while after a failure of the link no request waits at all. For a while
+after a slow command no request of the same owner waits, so an owner with large entries delays no other owner. Replies
+are checked like untrusted data, because any client of the Redis may have changed them. Keys contain hashes, no names.
 """
 
 import asyncio
@@ -16,25 +16,25 @@ from typing import Final
 from proxy.bounded_dict import BoundedDict
 
 WRITE_TIMEOUT: Final = 1.0
-"""Seconds for a write. No request has to wait for it."""
+"""The most seconds for a write. No request waits for a write."""
 
 QUIET_SECONDS: Final = 2.0
-"""Seconds without a command after one failed."""
+"""Seconds for which no command is sent after a command failed."""
 
 LOOKUP_SLOTS: Final = 8
 """The most lookups of one kind that run at a time for one owner."""
 
 SLOT_WAIT: Final = 0.05
-"""Seconds for which a lookup waits for its slot among them."""
+"""The most seconds for which a lookup waits for a slot among LOOKUP_SLOTS."""
 
 OWNERS_REMEMBERED: Final = 1024
 """The most owners of slow commands that are remembered."""
 
 BATCH_BYTES: Final = 1024 * 1024
-"""Bytes up to which waiting writes of one owner are sent as one command."""
+"""The most bytes of waiting writes of one owner that are sent as one command."""
 
 OVERHEAD: Final = 512
-"""Bytes that an entry counts besides its data."""
+"""The bytes that are counted for an entry in addition to its data."""
 
 _TIME: Final = """\
 local time = redis.call('TIME')
@@ -65,8 +65,8 @@ end
 for i = 1, 3 do redis.call('PEXPIRE', KEYS[i], ARGV[1]) end
 return 1
 """
-"""Adds entries of an owner, and drops old ones and those beyond the size limit. The keys are a hash of the entries,
-their times, and their total size. An entry without data marks a deleted entry."""
+"""Adds entries of an owner, and drops old entries and the oldest entries beyond the size limit. The script's keys are a
+hash of the entries, their times, and their total size. An entry without data stands for a deleted one."""
 
 GET: Final = f"""\
 {_TIME}\
@@ -85,12 +85,12 @@ end
 for i = 1, 3 do redis.call('PEXPIRE', KEYS[i], ARGV[1]) end
 return found
 """
-"""Returns entries in the requested order up to the size limit, and extends their lifetime from now. For the first
-`ARGV[3]` of them it returns only whether they were deleted. `false` stands for a missing entry and does not end the
+"""Returns entries in the requested order up to the size limit, and lets their lifetime begin again. For the first
+`ARGV[3]` entries it returns only whether they were deleted. `false` stands for a missing entry and does not end the
 list."""
 
 Command = Callable[[Sequence[str | bytes | int]], Awaitable[object]]
-"""Sends a command. Raises ConnectionError for any failure."""
+"""A function that sends a command. It raises ConnectionError for any failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +139,8 @@ class SharedEntries:
         self._wanted = asyncio.Event()
 
     def put(self, owner: str, entries: Mapping[str, bytes]) -> "asyncio.Future[bool] | None":
-        """Write entries soon. Return a future of whether they were written, `None` if they are not written because too
-        much waits or Redis cannot be reached. An entry without data marks a deleted entry."""
+        """Write entries soon. Return a future whose result is whether they were written; `None` if they are not written
+        because too many bytes wait or Redis cannot be reached. An entry without data stands for a deleted one."""
         write, most = _Write(owner, dict(entries)), self._rules.waiting_bytes
         size = write.size
         full = self._waiting_bytes + size > most or self._waiting_of[owner] + size > most // 2
@@ -153,8 +153,9 @@ class SharedEntries:
         return write.done
 
     async def take(self, owner: str, wanted: Sequence[str], held: Sequence[str] = ()) -> dict[str, bytes] | None:
-        """Return the stored entries of the wanted keys, the first ones if they are too large together. Also return the
-        keys of `held` that were deleted, without data. Return `None` if Redis does not reply in time."""
+        """Return the stored entries of the wanted keys; if they are too large together, return only the first entries.
+        Also return the keys of `held` that were deleted, without data. Return `None` if Redis does not reply in
+        time."""
         if not self._reachable(owner) or not await self._take_slot(owner):
             return None
         limits = (self._milliseconds, self._rules.reply_bytes, len(held))

@@ -51,7 +51,7 @@ TASK_PATHS: Mapping[Task, str] = MappingProxyType(
 class CompletionSurface:
     """One API; the `Surface` contract describes its public fields.
 
-    `validation_status` is the status for an invalid body, `envelope` builds the body of an error with a status,
+    `validation_status` is the HTTP status for an invalid body. `envelope` builds the body of an error with a status.
     `renderers` has the renderer of each operation.
     """
 
@@ -78,8 +78,8 @@ class CompletionSurface:
         return self.renderers[request.operation](request, facts, self.style)
 
     def error(self, facts: ErrorFacts) -> tuple[int, bytes]:
-        """Return status and body of an error. A context overflow is 400 on every surface; other validation errors have
-        `validation_status`."""
+        """Return the HTTP status and the body of an error. A context overflow has the status 400 on every surface;
+        other validation errors have `validation_status`."""
         own = facts.validation and facts.code != "context_length_exceeded"
         status = self.validation_status if own else facts.status
         return status, ascii_json(self.envelope(facts, status))

@@ -1,7 +1,8 @@
 """Fireworks' API: completions and chat completions below `/inference`.
 
-Sources: Fireworks "Create Completion" and "Inference error codes"; `fireworks-ai` 0.19.20, 1.2.28 and 1.2.30. Its
-newer SDK appends `/v1/completions` to a base URL that already ends in `/v1`, hence the alias.
+Sources: Fireworks "Create Completion" and "Inference error codes"; `fireworks-ai` 0.19.20, 1.2.28 and 1.2.30.
+Fireworks' newer SDK appends `/v1/completions` to a base URL that already ends in `/v1`, so there is an alias for the
+resulting path.
 """
 
 from providers.unified_request import Operation
@@ -15,7 +16,7 @@ from proxy.surfaces.response.write_sse import DONE, AnswerStyle, FinishUsageSseW
 
 
 def broken(writer: SseWriter, facts: ErrorFacts) -> bytes:
-    """Return the end of a broken stream: the error in a response without choices, which the strict 0.19 SDK can
+    """Return the end of a broken stream: the error in a chunk without choices, a form that the strict 0.19 SDK can
     parse."""
     return writer.bare({"error": fireworks_error(facts)})
 

@@ -19,8 +19,8 @@ from proxy.surfaces.surface import Endpoint
 
 
 class FimRenderer(ChatRenderer):
-    """Renders chat responses in which every delta has `content`, even if it is empty: Tabby reads it without a
-    check."""
+    """Renders chat responses in which every delta has `content`, even if it is empty, because Tabby reads `content`
+    without a check."""
 
     __slots__ = ()
 
@@ -33,8 +33,8 @@ FIM = replace(
     prefixes=("/v1/fim", "/fim"),
     rules=SurfaceRules(
         {Operation.COMPLETIONS: {**FIELDS[Operation.COMPLETIONS], "random_seed": integer(INT64_MIN)}},
-        # At the end of a file a request has no suffix. Without the empty default, a chat model would talk about the
-        # text instead of continuing it.
+        # At the end of a file a request has no suffix. Without the empty suffix as the default, a chat model would talk
+        # about the text instead of continuing it.
         {Operation.COMPLETIONS: {"suffix": "", "context_length_exceeded_behavior": "error"}},
     ),
     renderers={Operation.COMPLETIONS: FimRenderer},

@@ -1,9 +1,9 @@
 """OpenAI's API: legacy completions, chat completions, models, embeddings; also rerank.
 
 Sources: OpenAI OpenAPI 2.3.0; `openai` 1.109.1, 2.54.0 and 3.52.0, whose `AzureOpenAI` names the model in the path of a
-deployment and has the other paths below `/openai`, with an `api-version` that is ignored here; `openai` 0.28.1, whose
-first API names the model in the path of an engine. The paths exist without `/v1` too, because clients put it into the
-base URL or forget it. `/usage` is this gateway's own.
+deployment and has the other paths below `/openai`, with an `api-version` that the gateway ignores; `openai` 0.28.1,
+whose first API names the model in the path of an engine. The paths exist without `/v1` too, because clients put it into
+the base URL or forget it. `/usage` is this gateway's own.
 """
 
 from providers.unified_request import Operation, Task

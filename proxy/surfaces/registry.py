@@ -1,4 +1,4 @@
-"""All surfaces, and the surface and the action of each path."""
+"""All surfaces, and the lookup of the surface and the action of a path."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,7 @@ STORING: Final = frozenset({each.name for each in SURFACES if isinstance(each, S
 @dataclass(frozen=True, slots=True)
 class PathMatch:
     """A path with its surface and the action of each method (empty for an unknown path). `tail` is the decoded name in
-    the path: the model below a models list, the model of a request, or the id of a response."""
+    the path: the id of a model in a models list, the model of a request, or the id of a response."""
 
     surface: Surface
     path: str
@@ -62,7 +62,7 @@ class NamingPaths:
 
 
 def match_endpoints(surfaces: Sequence[Surface]) -> Mapping[str, PathMatch]:
-    """Return the match of every path of the surfaces. Paths that contain a name are there by their templates."""
+    """Return the match of every path of the surfaces. The keys of paths that contain a name are their templates."""
     matches: dict[str, PathMatch] = {}
     for surface in surfaces:
         for endpoint in surface.endpoints:
@@ -88,7 +88,8 @@ _ALL = match_endpoints(SURFACES)
 PATHS = {path: match for path, match in _ALL.items() if NAME not in path and MODEL not in path}
 
 NAMING = tuple(sorted(naming_paths(_ALL), key=lambda naming: -len(naming.suffix)))
-"""The paths that contain a name. Longer suffixes come first, because they leave less of a path to the name."""
+"""The paths that contain a name. Longer suffixes come first, because otherwise a shorter suffix would match and a part
+of the longer one would count as the name."""
 
 _PREFIXES: tuple[tuple[str, Surface], ...] = tuple(
     sorted(
@@ -119,7 +120,7 @@ _TRANSIENT_CODES = frozenset({"rate_limit_exceeded", "overloaded", "no_healthy_d
 
 def error_headers(surface: Surface, facts: ErrorFacts) -> Mapping[str, str]:
     """Return the headers of an error. Agents wait a minute or more for an overloaded vendor (Claude Code 2.1.197), and
-    `x-should-retry: false` would end their work. So they get that header only if the wait is longer than
+    `x-should-retry: false` would end their work. So agents get that header only if the wait is longer than
     MAX_RETRY_AFTER: Anthropic's SDK (2.12.0) sleeps as long as `retry-after` says, even weeks, so that the agent would
     seem to hang."""
     is_short = int(facts.headers.get("retry-after", 0)) <= MAX_RETRY_AFTER
@@ -138,5 +139,5 @@ def surface_for_path(path: str) -> Surface:
 
 
 def surface_envelope(path: str, facts: ErrorFacts) -> tuple[int, bytes]:
-    """Return status and body of an error, in the envelope of the path's surface."""
+    """Return the HTTP status and the body of an error, in the envelope of the path's surface."""
     return surface_for_path(path).error(facts)

@@ -18,7 +18,8 @@ from proxy.surfaces.response.write_sse import AnswerStyle, FinishUsageSseWriter,
 
 
 def broken_v5(writer: SseWriter, facts: ErrorFacts) -> bytes:
-    """Return an error chunk for people to read; `scale-gp-beta` raises only because the connection is closed early."""
+    """Return an error chunk, which is only for people to read: `scale-gp-beta` raises because the connection is closed
+    early, not because of the chunk."""
     return writer.bare({"chunk_type": "error", "error": _error(facts)})
 
 

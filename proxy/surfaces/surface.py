@@ -1,4 +1,5 @@
-"""The contract of a surface: an API that clients speak, as pure functions between bytes and the unified types."""
+"""The contract of a surface. A surface is an API that clients speak, as pure functions between bytes and the unified
+types."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ REASONING_FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "both": ("reasoning_content", "reasoning"),
     }
 )
-"""The fields in which clients of chats get reasoning, by the configuration's word for them."""
+"""The fields in which clients of the chat API get reasoning, by the configuration's word for the choice of fields."""
 
 
 class ReadAction(Enum):
@@ -57,7 +58,7 @@ class StoredResponse:
 
     `ancestors` are the ids of the responses before it, oldest first. `input` are the items of its own request alone,
     each with an id. `response` is the object that the client got; its `output` has the items of the response. A later
-    turn reads only `id` and `output` of it. All of it is read-only.
+    turn reads only `id` and `output` of that object. The whole value is read-only.
     """
 
     id: str
@@ -164,10 +165,10 @@ class Renderer(Protocol):
         """Return the body of a non-streaming response."""
 
     def chunk(self, chunk: Chunk) -> bytes:
-        """Return the events of one chunk; empty if the chunk is held back."""
+        """Return the events of one chunk, as bytes; empty if the chunk is held back."""
 
     def run(self, run: TextRun) -> bytes | None:
-        """Return the events of the chunks of a run, as `chunk` does; `None` if `chunk` must be called for each."""
+        """Return the events of all chunks of a run; `None` if `chunk` must be called for each chunk of the run."""
 
     def usage(self, usage: Usage) -> bytes:
         """Store the usage. Return held-back events that can be sent now."""
@@ -180,14 +181,15 @@ class Renderer(Protocol):
 
 
 class EndingRenderer:
-    """Base of the renderers whose `error` is an event that ends a stream, which every client of the API knows. The body
-    then ends properly: an SDK that reads on would treat a cut body as a broken connection, and hide the event."""
+    """Base of the renderers whose `error` is an event that ends a stream and that every client of the API knows. The
+    body then ends properly, because an SDK that reads on would treat a truncated body as a broken connection and hide
+    the event."""
 
     __slots__ = ()
 
 
 LiteralWriter = Callable[[bytes], bytes]
-"""Writes the event of a literal that a FramingRenderer has returned, or of a plain literal."""
+"""A function that writes the event of a literal that a FramingRenderer has returned, or of a plain literal."""
 
 
 class FramingRenderer:
@@ -196,21 +198,21 @@ class FramingRenderer:
     __slots__ = ()
 
     def around(self, run: TextRun) -> tuple[bytes, ...] | None:
-        """Return the constants of the events of a run, at least two: each event is the constants, with one literal of
-        the run between each two. `None` if there are no such constants. The result is valid for literals of the same
-        part, choice and fingerprint, until the next chunk."""
+        """Return the constants of the events of a run, at least two: each event consists of the constants, with one
+        literal of the run between every two constants. `None` if there are no such constants. The result is valid for
+        literals of the same part, choice and fingerprint, until the next chunk."""
         return None
 
     def literal_writer(self, run: TextRun) -> LiteralWriter | None:
-        """Return a function that writes the event of one literal of a run. It is for events without constants from
-        `around`: because each event has its number, or because the end of the stream repeats the literals. `None` if
-        `chunk` must be called for each chunk. The result is valid as long as the result of `around`. The function
-        returns nothing, and changes nothing, if `chunk` must be called for this chunk."""
+        """Return a function that writes the event of one literal of a run. It is for events for which `around` has no
+        constants, because each event has its own number, or because the end of the stream repeats the literals. Return
+        `None` if `chunk` must be called for each chunk. The returned function is valid as long as the result of
+        `around`. It returns empty bytes, and changes nothing, if `chunk` must be called for this chunk."""
         return None
 
     def literal(self, text: str, written: bytes) -> bytes:
-        """Return a literal in the form that it has in an event; the vendor wrote it as `written`. A plain literal is
-        unchanged."""
+        """Return a literal in the form that it has in an event of this API; `written` is the form that the vendor sent.
+        A plain literal is unchanged."""
         raise NotImplementedError
 
 
@@ -219,10 +221,10 @@ class StoringRenderer(Renderer, Protocol):
     """A renderer of an API whose responses can be continued by later requests."""
 
     def stored(self) -> StoredResponse | None:
-        """Return the response to store, once `completion` or `end` has returned.
+        """Return the response to store. Call this after `completion` or `end` has returned.
 
-        `None` if the client asked for no storage, and if there is no response: before the end, after `error`, and for a
-        response that reports a failure.
+        Return `None` if the client disabled storage, or if there is no response to store: before the end, after
+        `error`, and for a response that reports a failure.
         """
 
     def unstored(self, rendered: bytes) -> bytes:
@@ -242,7 +244,7 @@ class Surface(Protocol):
 
     @property
     def prefixes(self) -> Sequence[str]:
-        """Path prefixes below which errors of unknown paths have this surface's envelope."""
+        """Path prefixes. An error for an unknown path below one of them has this surface's envelope."""
 
     @property
     def key_headers(self) -> Sequence[str]:
@@ -254,7 +256,7 @@ class Surface(Protocol):
 
     @property
     def default_vendor(self) -> str | None:
-        """The vendor of model names that match nothing as they are; `None` if there is no such vendor."""
+        """The vendor whose name is put before a model name that matches nothing; `None` if there is no such vendor."""
 
     @property
     def keep_alive(self) -> bytes:
@@ -263,13 +265,14 @@ class Surface(Protocol):
     def parse(
         self, operation: Operation, body: bytes, default_model: str | None, context: RequestContext = NO_CONTEXT
     ) -> UnifiedRequest:
-        """Return the checked request; a missing `model` is `default_model`. Raises GatewayError with every problem."""
+        """Return the checked request, with `default_model` as its model if the body has no `model`. Raises GatewayError
+        with every problem."""
 
     def renderer(self, request: UnifiedRequest, facts: AnswerFacts) -> Renderer:
         """Return a renderer for the response to this request."""
 
     def error(self, facts: ErrorFacts) -> tuple[int, bytes]:
-        """Return status and body of an error in the surface's envelope."""
+        """Return the HTTP status and the body of an error in the surface's envelope."""
 
     def models(self, cards: Sequence[ModelCard]) -> bytes:
         """Return the body of the models list."""
@@ -284,4 +287,4 @@ class StoringSurface(Surface, Protocol):
 
     def referred_ids(self, body: bytes) -> ReferredIds:
         """Return the ids to which a body refers, to be looked up for `parse`; empty for a body that is not a JSON
-        object. For a body without references this costs almost nothing."""
+        object. A body without references costs almost no time."""

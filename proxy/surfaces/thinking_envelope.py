@@ -2,8 +2,8 @@
 
 Clients send this text back unread: as the `signature` of each thinking block of the Messages API, or as the
 `encrypted_content` of each reasoning item of the Responses API. The envelope carries the data that another vendor needs
-in the next turn, in the form of `Extras.reasoning_details`. A vendor's own signatures are base64 and never begin like
-an envelope.
+in the next turn, in the form of `Extras.reasoning_details`. A vendor's own signatures are base64 and never have the
+beginning of an envelope.
 
 An envelope is neither secret nor signed: a client could also send `reasoning_details` on another surface.
 """
@@ -18,7 +18,7 @@ from proxy.surfaces.request.parse_json import MAX_ELEMENTS, InvalidJson, decode
 from proxy.surfaces.response.write_sse import utf8_json
 
 PREFIX: Final = "dragoman.thinking.1:"
-"""The beginning of an envelope of this version. Envelopes of other versions are foreign and are not opened."""
+"""The beginning of an envelope of this version. Envelopes of other versions are not opened."""
 
 MAX_ENVELOPE_CHARS: Final = 8 * 2**20
 """The most characters of an envelope; a longer one is not opened."""

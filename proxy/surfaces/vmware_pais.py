@@ -1,7 +1,7 @@
 """VMware Private AI Services: an OpenAI-compatible API with its own rules and errors.
 
-Source: Broadcom developer portal, "VMware Private AI Service API", 9.1.1 and the version before it. It does not
-document streams; they have OpenAI's form here.
+Source: Broadcom developer portal, "VMware Private AI Service API", 9.1.1 and the version before it. The source does not
+document streams, so streams have OpenAI's form here.
 """
 
 from providers.unified_request import Operation

@@ -1,1 +1,1 @@
-"""The teams of clients and their use: keys, wrong keys, limits, retry budgets."""
+"""The teams of clients: their keys, limits and retry budgets, and the limit on wrong keys."""

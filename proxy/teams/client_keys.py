@@ -26,7 +26,7 @@ MAX_KEY_LENGTH = 512
 
 
 class WrongKey(GatewayError):
-    """The key of a request belongs to no team. It may be a guess."""
+    """The error for a request whose key belongs to no team. The key may be a guess."""
 
 
 def missing_key() -> GatewayError:
@@ -36,7 +36,7 @@ def missing_key() -> GatewayError:
 
 
 class ExpiredKey(GatewayError):
-    """The key of a request is a team's `key` that has expired, so it is no guess."""
+    """The error for a request with a team's expired key, `key`. The key is therefore no guess."""
 
     def __init__(self, key: Key) -> None:
         error = expired_key(key.ends)
@@ -49,7 +49,7 @@ def presented_key(headers: MultiMapping[str], order: Sequence[str]) -> str | Non
     key.
 
     Raises GatewayError 400 if that header occurs twice with different keys, because a filter in front of the gateway
-    may have checked the other one.
+    may have checked the key that the gateway would not use.
     """
     for name in order:
         values = headers.getall(name, None)
@@ -77,8 +77,8 @@ def _bare(name: str, value: str) -> str:
 
 
 def key_digest(headers: MultiMapping[str], order: Sequence[str]) -> str | None:
-    """Return the SHA-256 digest of a request's key in hex. It is empty for a key that no team can have, and `None`
-    without a key. Raises GatewayError 400 for two different keys in the same header."""
+    """Return the SHA-256 digest of a request's key in hex. It is empty for a key that no team can have, and `None` if
+    the request has no key. Raises GatewayError 400 for two different keys in the same header."""
     key = presented_key(headers, order)
     if key is None:
         return None
@@ -95,7 +95,7 @@ def identify(snapshot: Snapshot, headers: MultiMapping[str], order: Sequence[str
 
 
 def key_of(snapshot: Snapshot, digest: str | None, now: float) -> Key:
-    """Return the key with a digest, in a configuration with teams. Raises as `identify` does."""
+    """Return the key with a digest, in a configuration with teams. Raises the errors of `identify`."""
     if digest is None:
         raise missing_key()
     # The time of this lookup can only reveal digests, which no client can choose.

@@ -26,9 +26,10 @@ class BoundScopes:
     """The scopes that limit a key's requests for a model name.
 
     - `pair`: the team and the model name. `scopes` are the scopes with limits.
-    - `amounts`: whether some limits count more than requests. `budgets`: whether some are budgets. `priced`: whether
-      one counts USD.
-    - `meters`, `ratio`: the meters and the token ratio of such requests, set by the first request.
+    - `amounts`: whether a limit counts more than requests. `budgets`: whether there is a budget. `priced`: whether a
+      limit counts USD.
+    - `meters`, `ratio`: the meters and the token ratio of the key's requests for this model name, set by the first
+      request.
     - `each_user`: the limits of each end user of the team, if there are any. Each user has its own BoundScopes, with
       the scope `user` and the meters `state`.
     """
@@ -54,7 +55,7 @@ ONE: Final[Amounts] = (1, 0, None)
 
 
 class Held(Reservation):
-    """The reservation of one request in its limits until it ends. See `HeldLimits`."""
+    """The reservation of one request in its limits until the request ends. It implements `HeldLimits`."""
 
     __slots__ = ("_bound", "_ended_at", "_estimate", "_limits", "_target", "soonest")
 
@@ -84,14 +85,15 @@ class Held(Reservation):
         self._target = reservation
 
     def leave_target(self) -> None:
-        """Settle the target without use. The request stays counted there, because it was sent."""
+        """Settle the target's reservation without any usage. The request itself still counts for the target, because it
+        was sent."""
         target, self._target = self._target, None
         if target is not None:
             target.settle(0, 0)
 
     def end(self, record: RequestRecord) -> None:
-        """Settle all limits. A request that called no deployment counts nothing in the ledger, and gives everything
-        back. A response from the cache counts as a request, and uses no tokens."""
+        """Settle all limits. A request that called no deployment adds nothing to the ledger, and returns everything
+        that it reserved. A response from the cache counts as a request, and uses no tokens."""
         if self.ended:
             return
         from_cache = record.cache is not None and record.from_cache
@@ -112,7 +114,7 @@ class Held(Reservation):
                 billed = None
                 if self._bound.priced or (self._target is not None and self._target.priced):
                     paid = record.cost
-                    record.paid = usage, paid  # For the metrics and the ledger, which need it next.
+                    record.paid = usage, paid  # The cost is stored for the metrics and the ledger, which need it next.
                     if paid is not None:
                         nano = round(paid * NANO)
                         billed = nano if 0 <= nano <= MOST_COST else _within(nano, MOST_COST)
@@ -131,8 +133,8 @@ class Held(Reservation):
                 self._target.settle(tokens, billed)
 
     def _bill_unanswered(self, record: RequestRecord) -> None:
-        """Bill calls whose responses the client did not get. A sum over several calls is no estimate of such a
-        request."""
+        """Bill calls whose responses the client did not get. The estimate does not learn from them, because a sum over
+        several calls says nothing about one call."""
         if record.unanswered:
             record.bill_unanswered()
             self._estimate = None
@@ -141,9 +143,9 @@ class Held(Reservation):
         return limit_headers(self.meters.facts(*self._limits.times()))
 
     def header_lines(self) -> str:
-        """Return the header lines. The head of a non-streaming response is written right after the end, by the same
-        reading of the clock. For most responses all rates are unused again, because less was taken than has come back
-        since the request."""
+        """Return the header lines. The head of a non-streaming response is written right after `end`, with the same
+        reading of the clock. For most responses all rates are unused again, because the units that the request took
+        have come back since."""
         meters, limits = self.meters, self._limits
         now = limits.now() if self._ended_at is None else self._ended_at
         if not meters.unused(now):
@@ -165,5 +167,5 @@ def cost_of(price: Price | None, prompt: int, answer: int) -> int | None:
 
 
 def _within(number: int, most: int) -> int:
-    """Return a reported number, within 0 and `most`."""
+    """Return a reported number, limited to the range from 0 to `most`."""
     return most if number > most else number if number > 0 else 0

@@ -1,8 +1,9 @@
 """The responses to requests beyond a limit or a budget, and the headers about limits.
 
-Names, units and order are those of OpenAI's API: whole numbers, and Go's durations until the whole limit is available
-again (page "Rate limits" of OpenAI's platform, and responses that users published; November 2026). Its SDKs wait
-exactly as long as `retry-after-ms` and would all return at once, so each refusal here has a different wait.
+Names, units and order are the same as in OpenAI's API: whole numbers, and Go's durations until the whole limit is
+available again (page "Rate limits" of OpenAI's platform, and responses that users published; November 2026). OpenAI's
+SDKs wait exactly as long as `retry-after-ms` requests. Clients with the same wait would all return at the same time, so
+each refusal has a different wait.
 """
 
 from collections.abc import Callable
@@ -19,14 +20,14 @@ from proxy.limits.reservation import HeaderFacts
 from proxy.request_outcomes import RefusingLimit
 
 MAX_SPREAD: Final = 0.25
-"""The largest part of a wait, up to LONGEST_RETRY, that is added to it. So the end of a month is not delayed by a
-week."""
+"""The largest random part of a wait that is added to the wait. Only the first LONGEST_RETRY seconds of a wait count, so
+that a wait for the end of a month does not become a week longer."""
 
 QUOTA: Final = "insufficient_quota"
 
 LONGEST_RETRY: Final = 60.0
-"""The longest wait in seconds after which a client should retry. Anthropic's SDKs (2.12) would wait for any time, up to
-the end of the month."""
+"""The longest wait in seconds after which a client should retry. Anthropic's SDKs (2.12) would wait for any requested
+time, even until the end of the month."""
 
 
 def limit_exceeded(exceeded: Exceeded, facts: HeaderFacts, zone: tzinfo, draw: Callable[[], float]) -> GatewayError:
@@ -90,7 +91,7 @@ def limit_headers(facts: HeaderFacts) -> dict[str, str]:
 
 
 def limit_lines(facts: HeaderFacts) -> str:
-    """Return the same headers as lines, which is the only form that most responses need."""
+    """Return the headers of `limit_headers` as lines of an HTTP head, the only form that most responses need."""
     requests, tokens, of_requests, of_tokens = facts
     lines = ""
     if requests is not None:
@@ -110,20 +111,20 @@ def limit_lines(facts: HeaderFacts) -> str:
 
 @lru_cache(maxsize=1024)
 def cached_limit_lines(facts: HeaderFacts) -> str:
-    """Return the same lines, cached for unused limits, because most teams have the same limits."""
+    """Return the result of `limit_lines`, cached for unused limits, because most teams have the same limits."""
     return limit_lines(facts)
 
 
 def _retry_milliseconds(exceeded: Exceeded, draw: Callable[[], float]) -> int:
-    """Return the milliseconds after which one of several waiting clients should retry. It is not the end of a month if
-    the same request may pass soon."""
+    """Return the milliseconds after which one of several waiting clients should retry. If the same request may pass
+    soon, the wait is short even if the period ends only at the end of a month."""
     wait = min(exceeded.wait, LONGEST_RETRY) if exceeded.passing else exceeded.wait
     return max(1, _milliseconds(wait + min(wait, LONGEST_RETRY) * MAX_SPREAD * draw()))
 
 
 def _left_here(exceeded: Exceeded) -> int | None:
-    """Return the units that this process has of a limit that is not used up, `None` if these are all that are left of
-    it."""
+    """Return the units that this process has left of a limit that is not used up; `None` if no other process has units
+    of the limit."""
     if exceeded.elsewhere:
         return max(0, exceeded.limit - exceeded.used - exceeded.elsewhere)
     return exceeded.alone
@@ -164,7 +165,7 @@ _ELSEWHERE: Final = (
 
 
 def _advice(exceeded: Exceeded) -> str:
-    """Return which requests pass before the period ends, for a limit that is not used up."""
+    """Return a sentence about the requests that pass before the period ends, for a limit that is not used up."""
     unit, left = exceeded.unit, max(0, exceeded.limit - exceeded.used)
     if exceeded.alone is not None:
         left = exceeded.alone
@@ -182,13 +183,13 @@ def _advice(exceeded: Exceeded) -> str:
 
 
 def _alone(unit: Unit, left: int) -> str:
-    """Return the reason why a limit refuses that is not used up by all processes."""
+    """Return a sentence that explains why a limit refuses although all processes together have not used it up."""
     has = amount_words(unit, left)
     return f" The gateway's processes count alone until they reach each other again; this one has {has} left."
 
 
 def _account(exceeded: Exceeded) -> str:
-    """Return the used and reserved units of a budget, and the units that the request would reserve."""
+    """Return the used and reserved units of a budget, and the units that the request would reserve, in words."""
     unit, reserved = exceeded.unit, exceeded.reserved
     parts = (
         f"{amount_words(unit, exceeded.used - reserved)} of {amount_words(unit, exceeded.limit)} used",
@@ -205,7 +206,7 @@ def _moment(seconds: int, zone: tzinfo) -> str:
 
 
 _ROUNDED: Final = 1e-6
-"""Milliseconds by which sums of intervals may be too large."""
+"""The most milliseconds by which rounding errors make a sum of intervals too large."""
 
 
 def go_duration(seconds: float) -> str:
@@ -214,7 +215,7 @@ def go_duration(seconds: float) -> str:
     if milliseconds < 1000:
         return f"{milliseconds}ms" if milliseconds > 0 else "0ms"
     if milliseconds < 60_000:
-        return f"{milliseconds / 1000:g}s"  # Six digits are all that it has.
+        return f"{milliseconds / 1000:g}s"  # The format's six digits suffice for a value below 60 s in milliseconds.
     minutes, left = divmod(milliseconds, 60_000)
     if minutes < 60:
         return f"{minutes}m{left / 1000:g}s"

@@ -1,6 +1,6 @@
 """The limits and budgets of a request for dry runs, by their scopes, and the tokens that it would reserve.
 
-Nothing is counted here. Only a running gateway knows their use.
+This module counts nothing: only a running gateway knows how far the limits are used.
 """
 
 from collections.abc import Iterator, Mapping
@@ -48,8 +48,8 @@ class RequestLimits:
 def request_limits(
     snapshot: Snapshot, team: Team, plan: Plan, size: RequestSize, user: str | None = None
 ) -> RequestLimits | None:
-    """Return the limits of a request for a plan of the end user `user`, `None` if there are none. Raises GatewayError
-    if it must name a user, or if a budget refuses it because its cost is not known."""
+    """Return the limits of a request of the end user `user` with a plan; `None` if there are no limits. Raises
+    GatewayError if the request must name a user, or if a budget refuses it because its cost is not known."""
     held = (*_of_user(snapshot, team, user), *_of_team(snapshot, team, plan.label))
     targets = {
         target.label: tuple(
@@ -80,7 +80,8 @@ def _of_user(snapshot: Snapshot, team: Team, user: str | None) -> Iterator[HeldT
 
 
 def _require_price(snapshot: Snapshot, team: Team, plan: Plan, user: str | None) -> None:
-    """Raise GatewayError if a budget for each request of the team refuses one whose cost is not known."""
+    """Raise GatewayError if a budget that applies to each request of the team refuses a request whose cost is not
+    known."""
     scopes = scopes_of(ScopeSide.CLIENT, Subject(team.name, "", plan.label))
     budgets = [(scope, budget) for scope in scopes for budget in snapshot.budgets.get(scope, ())]
     rule = snapshot.each_user.get(team.name)

@@ -10,8 +10,9 @@ from providers.target import RetryBudget
 
 @dataclass(frozen=True, slots=True)
 class BudgetRules:
-    """The rules of a retry budget. It gains `per_request` with every request and `per_second` with time. It holds the
-    gain of `worth` seconds, and at least `least`. A retry that is not free takes 1."""
+    """The rules of a retry budget. The budget gains `per_request` tokens with every request, and `per_second` tokens
+    each second. It holds at most the gain of `worth` seconds, but always up to `least` tokens. A retry that is not free
+    takes one token."""
 
     per_request: float = built_in(RetryBudgetSection, "share", float)
     per_second: float = built_in(RetryBudgetSection, "per_second", float)
@@ -57,13 +58,13 @@ class RetryBucket:
 @dataclass(slots=True, eq=False)
 class RetryBudgets:
     """The retry budgets of this process, one for each team (by `Team.tenant`) and configured model name. So no team and
-    no name uses up another's. They survive a reload, as the state of deployments does."""
+    no name uses up the budget of another. The budgets survive a reload, as the state of deployments does."""
 
     _known: dict[tuple[str, str], RetryBucket] = field(default_factory=dict)
 
     def of(self, tenant: str, name: str, now: float) -> RetryBucket:
-        """Return the budget of a team and a name. A request in flight may have one that a new configuration does not
-        have."""
+        """Return the budget of a team and a name. A request in flight may have a budget for a team or name that a new
+        configuration does not have."""
         budget = self._known.get((tenant, name))
         if budget is None:
             budget = self._known[tenant, name] = RetryBucket(now)

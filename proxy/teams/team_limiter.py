@@ -1,5 +1,5 @@
-"""Applies the limits and budgets of all clients, of the team, of the key and of the end user to a request. It does so
-once, after parsing and planning, and before any deployment is called.
+"""Applies the limits and budgets of all clients, of the team, of the key and of the end user to a request. They are
+applied once, after parsing and planning and before any deployment is called.
 
 A request without limits costs one dict lookup.
 """
@@ -37,14 +37,16 @@ from proxy.teams.limit_errors import budget_unread, limit_exceeded, no_price, re
 from proxy.teams.user_scopes import UserScopes
 
 MAX_CACHED: Final = 16_384
-"""The most pairs of key and model name, and of such a pair and an end user, whose scopes are cached."""
+"""The most pairs of key and model name whose scopes are cached. The same number limits the cached pairs of such a pair
+and an end user."""
 
 LEARN_TIMEOUT: Final = 2.0
-"""Seconds for which the first request of an end user waits for its sums in the ledger."""
+"""The most seconds for which the first request of an end user waits for the user's sums in the ledger."""
 
 
 Later: TypeAlias = Callable[[float], Awaitable[None]]
-"""Waits until a request is admitted, for at most the given seconds. Raises GatewayError if it is refused."""
+"""A function that waits until a request is admitted, for at most the given number of seconds. It raises GatewayError if
+the request is refused."""
 
 
 RequestSize: TypeAlias = tuple[int | None, int | None, int]
@@ -109,9 +111,9 @@ class TeamLimiter:
         return self.now(), self.wall()
 
     def route(self, key: Key, snapshot: Snapshot) -> tuple[str, Team] | None:
-        """Return the model name to which a client's requests go because of spending, and a team that may use it,
-        because the operator configured it. Return `None` for the requested name. Of several budgets the one of the
-        narrowest scope counts."""
+        """Return the model name to which a client's requests go because a budget is spent, and a team that may use this
+        name, because the operator configured it. Return `None` if the requests go to the requested name. If several
+        budgets are spent, the budget of the narrowest scope decides."""
         if not self.routed:
             return None
         if (scopes := self._routing.get(key)) is None:
@@ -131,8 +133,8 @@ class TeamLimiter:
         return free
 
     def admit(self, key: Key, plan: Plan, record: RequestRecord, size: Callable[[], RequestSize]) -> Later | None:
-        """Admit a planned request, or return the wait for its admission. `size` measures it if something is limited.
-        Raises GatewayError if it is refused."""
+        """Admit a planned request, or return the function that waits for its admission. `size` returns the size of the
+        request; it is called only if something is limited. Raises GatewayError if the request is refused."""
         if not self.limits_anything:
             return None
         bound = self._scopes.get((key, plan.label))
@@ -160,7 +162,7 @@ class TeamLimiter:
     def _begin(
         self, key: Key, record: RequestRecord, bound: BoundScopes, amounts: Amounts, now: float, wall: float
     ) -> Later | None:
-        """Admit a request that may have to wait, or return the wait for its admission."""
+        """Admit a request that may have to wait, or return the function that waits for its admission."""
         outcome = self.registry.begin(bound.scopes, amounts[0], amounts[1], now, wall)
         if isinstance(outcome, Meters):
             record.held = Held(self, bound, outcome, amounts)
@@ -179,7 +181,7 @@ class TeamLimiter:
         ratio = bound.ratio
         if ratio is UNKNOWN_RATIO:  # A request with another key of the team may have begun it.
             ratio = bound.ratio = self.estimates.ratio(bound.pair)
-        # This does the same as `TokenRatio.parts`, because a call of that method would double the cost.
+        # This repeats `TokenRatio.parts`, because a call of that method would double the cost.
         prompt, answer = round((prompt_bytes or 0) / TEXT_BYTES_PER_TOKEN * ratio.prompt), round(most * ratio.answer)
         paid: int | None = 0
         if bound.priced:
@@ -212,8 +214,8 @@ class TeamLimiter:
         record.held = Held(self, bound, outcome.meters, amounts)
 
     def _bind_user(self, bound: BoundScopes, rule: EachUser, record: RequestRecord) -> BoundScopes:
-        """Return the scopes of a request of an end user: the user's besides the key's. Raises GatewayError if it must
-        name a user and does not."""
+        """Return the scopes of a request of an end user: the user's besides the key's. Raises GatewayError if the
+        request must name a user and does not."""
         name = record.user
         if name is None:
             if rule.required:
@@ -285,14 +287,14 @@ def _subject(key: Key, model: str) -> Subject:
 
 
 def _on_amounts(limits: Limits) -> bool:
-    """Return whether limits count more than requests."""
+    """Return whether the limits count anything besides requests."""
     every: tuple[Rate | Quota, ...] = (*limits.rates, *limits.quotas)
     return any(each.unit is not Unit.REQUESTS for each in every)
 
 
 def lacks_price(plan: Plan, answer: int) -> bool:
-    """Return whether usage has no price at one of the targets. As in `providers.target.cost`, a missing price matters
-    only for tokens that are used."""
+    """Return whether usage has no price at one of the targets. As in `providers.target.cost`, a missing price only
+    matters for a kind of tokens that the usage has."""
     return any(each.price is None or (each.price.output is None and answer > 0) for each in plan.every_target)
 
 

@@ -1,9 +1,10 @@
 """The end users of teams, each with its own limits. The number of scopes is bounded, and each is made when a user is
 first seen.
 
-Clients may name any number of users, so a process counts only the last MAX_USERS. If there are more, the least used one
-of the oldest is forgotten, but never one with a request in flight. The spending of a forgotten user is read from the
-ledger when it comes back. Without a ledger it begins anew, so users with high use are forgotten last.
+Clients may name any number of users, so a process counts only the last MAX_USERS. If there are more, the process
+forgets, among the oldest users, the one that has used the least, but never a user with a request in flight. The
+spending of a forgotten user is read from the ledger when the user comes back. Without a ledger it begins at zero, so
+users with high use are forgotten last.
 """
 
 import asyncio
@@ -23,7 +24,8 @@ MAX_USERS: Final = 10_000
 """The most users that a process counts at a time. Each takes about 2 KB."""
 
 OLDEST_COMPARED: Final = 16
-"""The number of oldest users of which the least used one is forgotten; the others become the newest."""
+"""The number of oldest users that are compared. The one that has used the least is forgotten, and the others become the
+newest."""
 
 NO_RULE: Final = EachUser()
 
@@ -55,11 +57,11 @@ class UserState(ScopeState):
 
 
 class UserScopes:
-    """The scopes of end users, as the registry finds them.
+    """The scopes of end users, in which the registry looks up a user.
 
     - `known` returns whether the ledger's sums of a scope have been read.
-    - `learn` waits until they are read, for at most the given seconds, and returns whether they were. Without a ledger
-      there is nothing to read.
+    - `learn` waits until the sums are read, for at most the given number of seconds, and returns whether they were
+      read. Without a ledger there is nothing to read.
     - `gone` is called with a scope that is forgotten, or whose counters changed.
     - `refuses_unread`: requests under calendar limits are refused until the sums have been read.
     """
@@ -94,7 +96,7 @@ class UserScopes:
             leases.join()
 
     def find(self, scope: str) -> UserState | None:
-        """Return the state of a user, `None` if it has no limits or the scope belongs to no user."""
+        """Return the state of a user; `None` if the user has no limits or the scope belongs to no user."""
         state = self._states.get(scope)
         if state is None and self.rules and (rule := self.rules.get(_team_of(scope))) is not None:
             state = self.touch(scope, rule)
@@ -117,21 +119,22 @@ class UserScopes:
         return made
 
     async def learned(self, scope: str, longest: float) -> bool:
-        """Do as `learn`, and note a user whose sums could not be read: its requests may be admitted without."""
+        """Call `learn`, and note a user whose sums could not be read, because its requests may be admitted without
+        them."""
         known = await self.learn(scope, longest)
         if not known and scope in self._states:
             self._passed_unknown[scope] = None
         return known
 
     def unknown(self, most: int) -> list[str]:
-        """Return users that were admitted without their sums, which have not been read since."""
+        """Return the users that were admitted without their sums and whose sums have not been read since."""
         for scope in [each for each in self._passed_unknown if each not in self._states or self.known(each)]:
             del self._passed_unknown[scope]
         return list(islice(self._passed_unknown, most))
 
     def views(self, now: float, wall: float) -> Iterator[LimitView]:
         """Yield each limit and budget of the counted users, with the remaining amount."""
-        # A copy, because reports are made in a thread.
+        # The loop runs over a copy, because reports are made in a thread.
         for scope, state in list(self._states.items()):
             for _, meter in state:
                 yield from meter.views(scope, now, wall)
@@ -142,7 +145,8 @@ class UserScopes:
         return state is not None and counter in state.counters and not self.known(counter.scope)
 
     def _make_room(self) -> None:
-        """Forget one user if there are too many: more stay only while they have requests in flight."""
+        """Forget one user if there are too many. More users than the limit stay only while they have requests in
+        flight."""
         if len(self._states) < self._most:
             return
         now, wall, waited = self._now(), self._wall(), self._registry.lines

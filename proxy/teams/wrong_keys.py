@@ -10,7 +10,8 @@ _PREFIX = ~((1 << 64) - 1)
 
 @dataclass(frozen=True, slots=True)
 class WrongKeyRules:
-    """`burst` wrong keys at once, then one every `every` seconds; the latest `addresses` addresses are remembered."""
+    """The limit of each address: `burst` wrong keys at once, then one wrong key in every `every` seconds. The latest
+    `addresses` addresses are stored."""
 
     burst: int = 20
     every: float = 1.0
@@ -27,7 +28,8 @@ class WrongKeyLimiter:
         self._full_at: BoundedDict[str, float] = BoundedDict(self._rules.addresses)
 
     def count(self, address: str, now: float) -> float:
-        """Count a wrong key at the time `now`. Returns 0 if it is within the rules, else the seconds until one is."""
+        """Count a wrong key at the time `now`. Return 0 if the key is within the rules, else the seconds until another
+        wrong key is within the rules."""
         rules, source = self._rules, _source(address)
         full_at = max(now, self._full_at.get(source, now))
         wait = full_at - now - (rules.burst - 1) * rules.every
@@ -36,7 +38,8 @@ class WrongKeyLimiter:
 
 
 def _source(address: str) -> str:
-    """Return the address to count by. For IPv6 it is the /64 network, because one host has all of its addresses."""
+    """Return the address for which a wrong key counts. For IPv6 it is the /64 network, because one host has all
+    addresses of such a network."""
     try:
         parsed = ip_address(address)
     except ValueError:

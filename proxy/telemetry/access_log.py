@@ -14,7 +14,7 @@ UNAUTHORIZED = 401
 """The status of a request whose key is refused. Such a request has no team; only its address identifies the client."""
 
 SHOWN_WAIT = 0.001
-"""The shortest wait for the client, in seconds, that gets a field."""
+"""The shortest wait for the client, in seconds, that is logged."""
 
 
 def request_line(record: RequestRecord, cost: float | None) -> bytes:
@@ -49,7 +49,7 @@ def _names(record: RequestRecord) -> dict[str, object]:
 
 def _figures(record: RequestRecord, cost: float | None) -> dict[str, object]:
     """Return the fields of a line that follow `_names`, with this cost in USD (`None` if unknown)."""
-    # Rounded as in `_milliseconds`, without its calls.
+    # These expressions repeat `_milliseconds`, because calls of it would take longer.
     fields: dict[str, object] = {
         "duration_ms": int((record.finished - record.started) * 100_000 + 0.5) / 100,
         "upstream_ms": int(record.waited * 100_000 + 0.5) / 100,
@@ -143,8 +143,8 @@ def _add_usage(fields: dict[str, object], usage: Usage) -> None:
 
 
 def cache_counts(details: Mapping[str, int]) -> dict[str, int]:
-    """Return the parts of a prompt that have their own prices, as far as the vendor reported them. Without them, the
-    cost cannot be recomputed."""
+    """Return the parts of a prompt that have their own prices, as far as the vendor reported them. Without these counts
+    a reader of the log cannot recompute the cost."""
     counts = {name: details[name] for name in ("cached_tokens", "cache_write_tokens") if name in details}
     if hour := details.get("ephemeral_1h_input_tokens"):
         counts["cache_write_1h_tokens"] = hour
@@ -202,8 +202,8 @@ def _short_attempt(attempt: Attempt) -> dict[str, object]:
 
 
 SHOWN_NAME, SHOWN_MESSAGE, SHOWN_ATTEMPTS = 256, 160, 5
-"""Characters of a name and of a message in a line of text, and the number of failed attempts in it. Together with a few
-dozen bytes for each other field, they stay within MAX_LINE."""
+"""The most characters of a name, the most characters of a message, and the most failed attempts in a line of text. With
+a few dozen bytes for each other field, such a line stays within MAX_LINE."""
 
 
 def request_text(record: RequestRecord) -> bytes:
@@ -266,7 +266,7 @@ def _shown(text: str, most: int) -> str:
 
 
 def refusal_line(surface: str, status: int, reason: str, count: int) -> bytes:
-    """Return the line for the requests of a second that were refused before they were parsed, as JSON."""
+    """Return, as JSON, the line for all requests of one second that were refused before they were parsed."""
     return json_line(
         {
             "time": timestamp(),
@@ -288,7 +288,8 @@ def refusal_text(surface: str, status: int, reason: str, count: int) -> bytes:
 
 
 def malformed_line(counts: Mapping[int, int]) -> bytes:
-    """Return the line for a second's input that was not HTTP, counted by the status of its response, as JSON."""
+    """Return, as JSON, the line for all input of one second that was not HTTP, counted by the status of the
+    response."""
     return json_line(
         {
             "time": timestamp(),

@@ -1,4 +1,4 @@
-"""The text that Prometheus scrapes, rendered once for all scrapes of a second."""
+"""The text that Prometheus scrapes. It is rendered once for all scrapes within one second."""
 
 import asyncio
 import math

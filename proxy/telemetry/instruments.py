@@ -1,8 +1,9 @@
 """Counters, gauges and histograms as plain rows of numbers, which are read as values when metrics are rendered.
 
 A row is changed in place, only on the event loop's thread, so that counting takes no lock. Another thread may read it
-meanwhile; it copies the row first. A copy is one step of the interpreter. Therefore the count of a histogram, which is
-the sum of its buckets, always matches them; its sum may lack one observation that is being counted.
+meanwhile; it copies the row first. Copying a row is one step of the interpreter. Therefore the count of a histogram,
+which is the sum of its buckets, always matches the buckets. The histogram's sum of values may lack one observation that
+is being counted.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,13 +15,14 @@ from proxy.request_record import OTHER
 from proxy.telemetry.merged_metrics import Key, MetricFamily
 
 Full = Callable[[], bool]
-"""Returns whether the next new label values of an instrument must be counted as `other`."""
+"""A function that returns whether the next new label values of an instrument must be counted as `other`."""
 
 
 @dataclass(slots=True, eq=False)
 class Series:
     """One series: its instrument, its labels by name, and its row. The row of a counter or gauge is its value. The row
-    of a histogram has the observations in each bucket and beyond the last one, and then their sum."""
+    of a histogram has the number of observations in each bucket, the number beyond the last bucket, and then the sum of
+    the observed values."""
 
     instrument: "Instrument"
     labels: tuple[tuple[str, str], ...]
@@ -40,19 +42,19 @@ class Instrument:
         self._series: dict[tuple[str, ...], Series] = {}
 
     def series(self, *values: str) -> Series:
-        """Return the series of these label values, or the series of `other` if there are too many. Repeated reloads
-        with new names must not fill the memory."""
+        """Return the series of these label values, or the series of `other` if there are too many series. Repeated
+        reloads with new names must not fill the memory."""
         return self._series.get(values) or self._added(values)
 
     def start(self, *values: str) -> Series:
-        """Return a new series, which is shown from now on."""
+        """Return a new series, which is rendered from now on."""
         labels = tuple(zip(self._label_names, values, strict=True))
         self._series[values] = series = Series(self, labels, self._empty())
         return series
 
     def family(self) -> MetricFamily:
         """Return all series with their current values."""
-        # A copy, because the event loop may add series meanwhile.
+        # The series are copied, because the event loop may add series meanwhile.
         return self.family_of(list(self._series.values()))
 
     def family_of(self, several: Iterable[Series]) -> MetricFamily:

@@ -12,10 +12,11 @@ def limit_families(
     views: Callable[[], Iterable[LimitView]], alone: Callable[[], bool]
 ) -> Callable[[], Iterator[MetricFamily]]:
     """Return a function that yields the used share of each limit and budget. `alone` returns whether this process
-    continues with its share because Redis or the coordinator does not respond."""
+    counts alone with its own share of the limits, because Redis or the coordinator does not respond."""
 
     def families() -> Iterator[MetricFamily]:
-        # Budgets that differ only in their amounts have one name: the one with the highest use is shown.
+        # Budgets that differ only in their amounts have the same labels. Only the budget with the highest use is
+        # reported.
         used: dict[Key, float] = {}
         spent: dict[Key, float] = {}
         for view in most_used(views()):

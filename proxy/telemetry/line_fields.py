@@ -1,6 +1,6 @@
 """Every field of the log's JSON lines: the type of its value, its unit, the condition for it, and an example.
 
-`docs/reference/log.md` is generated from it, and tests compare it with the lines that are written.
+`docs/reference/log.md` is generated from this module, and tests compare this module with the lines that are written.
 """
 
 from typing import Final, Literal, NamedTuple
@@ -11,7 +11,8 @@ ALWAYS: Final = "always"
 
 
 class LineField(NamedTuple):
-    """One field. `unit` is empty if it has no unit; `when` is the condition for the field; `example` is JSON."""
+    """One field of a line. `unit` is empty if the value has no unit; `when` is the condition under which the line has
+    the field; `example` is JSON."""
 
     name: str
     kind: FieldKind

@@ -8,8 +8,8 @@ from proxy.request_record import RequestRecord
 @dataclass(slots=True, eq=False)
 class LineSampling:
     """Chooses an exact share of the good requests, for example every tenth one for a share of 0.1. A client cannot
-    influence the choice, as it could by a choice based on request ids. A request is good if its first attempt succeeded
-    in less than `slow` seconds. Any other request is always chosen."""
+    influence the choice, unlike a choice that depends on the request's id. A request is good if its first attempt
+    succeeded in less than `slow` seconds. Any other request is always chosen."""
 
     share: float
     slow: float
@@ -24,7 +24,7 @@ class LineSampling:
             if attempt.outcome != "ok" or attempt.repeats:
                 return True
         self._due += self.share
-        if self._due < 1.0 - 1e-9:  # ten times 0.1 is less than 1
+        if self._due < 1.0 - 1e-9:  # the sum of ten times 0.1 is less than 1
             return False
         self._due -= 1.0
         record.sample = self.share

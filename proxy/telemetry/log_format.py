@@ -21,10 +21,10 @@ def json_line(fields: Mapping[str, object]) -> bytes:
 
 
 def ascii_json(fields: Mapping[str, object]) -> bytes | None:
-    """Return fields as JSON, `None` if a text in them is not ASCII."""
+    """Return fields as JSON; `None` if a text in them is not ASCII."""
     try:
         line = orjson.dumps(fields)
-    except orjson.JSONEncodeError:  # lone surrogates: bytes of a client that are not UTF-8
+    except orjson.JSONEncodeError:  # a text has lone surrogates: a client sent bytes that are not UTF-8
         return None
     return line.replace(b"\x7f", b"\\u007f") if line.isascii() else None
 

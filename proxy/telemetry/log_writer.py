@@ -11,19 +11,20 @@ import orjson
 
 MAX_LINE = 4096
 MAX_QUEUED = 10_000
-"""Bytes of a line, and lines that wait for a slow reader; further lines are dropped and counted."""
+"""The most bytes of a line, and the most lines that wait for a slow reader. Further lines are dropped and counted."""
 
 FLUSH_EVERY = 0.05
-"""Seconds for which lines are collected, so that a busy gateway makes one system call for many lines."""
+"""Lines are collected for this many seconds before they are written, so that a busy gateway makes one system call for
+many lines."""
 
 NO_READER = "nothing reads them"
 
 
 class ByteSink(Protocol):
-    """The output of lines: a file without its own buffer, or bytes in memory."""
+    """The destination of the lines: a file without its own buffer, or bytes in memory."""
 
     def write(self, data: memoryview, /) -> int | None:
-        """Return how many bytes were written; `None` if it would block. Raises OSError."""
+        """Return the number of bytes that were written; `None` if the write would block. Raises OSError."""
 
 
 class NullSink:
@@ -37,8 +38,8 @@ class NullSink:
 def unbuffered(stream: TextIO | None) -> ByteSink:
     """Return the file below a standard stream; `stream` is `None` if the program was started with it closed.
 
-    The buffer of a stream keeps data that could not be written. A blocked write holds the lock of the buffer, without
-    which the interpreter cannot end.
+    The buffer of a stream retains data that could not be written. A blocked write holds the lock of the buffer, and the
+    interpreter needs this lock to end.
     """
     if stream is None:
         return NullSink()
@@ -59,8 +60,9 @@ def no_pause() -> None:
 class LineWriter:
     """Passes lines to a thread that writes them; a blocked pipe stalls the thread, not the gateway.
 
-    `dropped` counts the lines that could not be written. `report_loss` is called when dropping begins, `recovered` when
-    it ends (by default `report_loss`). The thread calls `pause` before it collects the lines of a batch.
+    `dropped` counts the lines that could not be written. `report_loss` is called when lines begin to be dropped, and
+    `recovered` when this ends (by default `report_loss`). The thread calls `pause` before it collects the lines of a
+    batch.
     """
 
     def __init__(
@@ -108,8 +110,8 @@ class LineWriter:
                 self._written()
             if len(lines) < len(batch):
                 return
-            # While lines keep coming, the thread only pauses: waking it for the first line of each batch would double
-            # the cost.
+            # As long as lines come, the thread pauses instead of waiting for a line, because waking it for the first
+            # line of each batch would double the cost.
             batch = [] if lines else [next_line()]
 
     def _write_chunk(self, chunk: bytes) -> bool:

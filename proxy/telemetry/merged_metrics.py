@@ -1,4 +1,5 @@
-"""Metrics as values: the counts of one process can be sent to another, and the counts of several merged."""
+"""Metrics as values, so that the counts of one process can be sent to another process, and the counts of several
+processes can be merged."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -6,7 +7,7 @@ from operator import add
 from typing import Final
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
-"""A series: the name of the sample and its labels, in the order in which they are shown."""
+"""A series: the name of the sample, and its labels in the order in which they are rendered."""
 
 ADDED_GAUGES: Final = frozenset(
     {
@@ -33,7 +34,8 @@ PROCESS: Final = "process_"
 SINGLE_SOURCE: Final = frozenset(
     {"dragoman_config_reloads", "dragoman_config_last_reload_successful", "dragoman_config_info"}
 )
-"""Families that are taken only from the process that loads the configuration; the other processes only repeat them."""
+"""Families that are taken only from the process that loads the configuration; the other processes report only copies of
+them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,8 @@ def lasting(families: Iterable[MetricFamily]) -> list[MetricFamily]:
 
 
 def of_worker(number: int, families: Iterable[MetricFamily]) -> list[MetricFamily]:
-    """Return the families of a worker. The families that measure its process get its number as a label."""
+    """Return the families of a worker. The families that measure the worker's process get the worker's number as a
+    label."""
     own = ("worker", str(number))
     return [
         replace(each, samples=tuple(((name, (*labels, own)), value) for (name, labels), value in each.samples))
@@ -63,8 +66,8 @@ def of_worker(number: int, families: Iterable[MetricFamily]) -> list[MetricFamil
 
 
 class WorkerCounts:
-    """The metrics of one process from all its reports so far, which may arrive out of order. Of two values of a counter
-    the larger is the later one; of gauges the last report counts."""
+    """The metrics of one process from all its reports so far, which may arrive out of order. The larger of two values
+    of a counter is the later one; of a gauge, the value of the last report is used."""
 
     def __init__(self) -> None:
         self._found: dict[str, tuple[MetricFamily, dict[Key, float]]] = {}

@@ -1,4 +1,4 @@
-"""The metrics that Prometheus scrapes, by the events of the gateway.
+"""The metrics that Prometheus scrapes, with a method for each event of the gateway.
 
 The counts of requests are plain rows, which a scrape turns into prometheus_client's values. The instruments of
 prometheus_client take a lock and several calls for each number.
@@ -40,10 +40,10 @@ from proxy.version import VERSION
 InstrumentT = TypeVar("InstrumentT", bound=Instrument)
 
 MAX_LABEL_SETS = 5_000
-"""The most sets of label values that are counted separately. Rendering as many histograms takes over half a second."""
+"""The most sets of label values counted separately. Rendering so many labelled histograms takes over half a second."""
 
 SHOWN_DIGITS = 9
-"""Decimals of a counter: billionths of a USD, as in the ledger."""
+"""The decimals of a rendered counter: amounts are exact to a billionth of a USD, as in the ledger."""
 
 
 class StorageSize(Protocol):
@@ -80,17 +80,17 @@ class Instruments:
     ) -> HistogramInstrument:
         """Return a new histogram with the prefix `dragoman_`."""
         name = f"dragoman_{name}"
-        # The function has no types.
+        # prometheus_client does not annotate this function.
         bounds: list[str] = [floatToGoString(each) for each in (*buckets, math.inf)]  # type: ignore[no-untyped-call]
         return self._shown(HistogramInstrument(name, text, labels, self._full(name), bounds))
 
     def inflight(self) -> GaugeInstrument:
-        """Return the gauge of calls in flight, whose overflows are counted under a shorter name."""
+        """Return the gauge of calls in flight. Label sets beyond the bound are counted under a shorter name."""
         name, text = "dragoman_inflight_requests", "Requests in flight at a deployment."
         return self._shown(GaugeInstrument(name, text, ("deployment",), self._full("inflight")))
 
     def show_overflows(self) -> None:
-        """Add the counter of overflows."""
+        """Add the counter of label sets that were counted as `other`."""
         self._shown(self._overflowed)
 
     def _full(self, name: str) -> Callable[[], bool]:
@@ -150,7 +150,7 @@ class Metrics:
         self._lag = self._gauge("event_loop_lag_seconds", "The worst lag of the event loop in the last second.", ()).set
         self._reloads = make.counter("config_reloads", "Reloads of the configuration by result.", ("result",))
         self._inflight = make.inflight()
-        self._inflight_rows: dict[str, list[float]] = {}  # as many as the instrument has series
+        self._inflight_rows: dict[str, list[float]] = {}  # the number of rows is the number of the instrument's series
         self._states: Callable[[], Iterable[tuple[str, int]]] = tuple
         self._state = self._gauge(
             "deployment_state",
@@ -181,16 +181,16 @@ class Metrics:
         self.inflight_row(deployment)[0] += change
 
     def inflight_row(self, deployment: str) -> list[float]:
-        """Return the row that counts the calls of a deployment in flight, for a caller that counts both begin and
-        end."""
+        """Return the row that counts the calls of a deployment in flight, for a caller that counts both the begin and
+        the end of each call."""
         row = self._inflight_rows.get(deployment)
         if row is None:
             row = self._guard.call("metrics", "-", self._new_inflight, deployment)
-        return [0.0] if row is None else row  # after a fault, a row that is not shown
+        return [0.0] if row is None else row  # after a fault the caller gets a row that is never rendered
 
     def _new_inflight(self, deployment: str) -> list[float]:
         series = self._inflight.series(deployment)
-        if series.labels[0][1] == deployment:  # else the series is `other`, and each call is counted as an overflow
+        if series.labels[0][1] == deployment:  # otherwise the series is `other`, and each call is an overflow
             self._inflight_rows[deployment] = series.row
         return series.row
 
@@ -203,11 +203,11 @@ class Metrics:
         self._add(self._denied, model)
 
     def watch(self, states: Callable[[], Iterable[tuple[str, int]]]) -> None:
-        """Call `states` for the state of each deployment's circuit whenever metrics are rendered."""
+        """Call `states`, which returns the state of each deployment's circuit, whenever metrics are rendered."""
         self._states = states
 
     def watch_limits(self, limits: Callable[[], Iterable[tuple[str, Limited]]]) -> None:
-        """Call `limits` for the concurrency limits of deployments whenever metrics are rendered."""
+        """Call `limits`, which returns the concurrency limits of deployments, whenever metrics are rendered."""
         self._limits = limits
 
     def abort(self, side: str, reason: str, model: str) -> None:
@@ -259,7 +259,7 @@ class Metrics:
         self.watch_families(lambda: [MetricFamily(name, "counter", text, ((key, float(storage.evicted)),))])
 
     def watch_families(self, families: Callable[[], Iterable[MetricFamily]]) -> None:
-        """Show the families that this function returns; it is called whenever metrics are rendered."""
+        """Render the families that the given function returns; it is called whenever metrics are rendered."""
         self.registry.register(_FamilyCollector(families))
 
     def observer_failed(self, observer: str) -> None:
@@ -332,7 +332,7 @@ class Metrics:
         return touched | self._counts.touched()
 
     def changes(self, touched: Set[Series]) -> list[MetricFamily]:
-        """Return the touched series with their current values; may be called off the event loop."""
+        """Return the given touched series with their current values. It may be called off the event loop."""
         found: dict[Instrument, list[Series]] = {}
         for series in touched:
             found.setdefault(series.instrument, []).append(series)
@@ -368,7 +368,7 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class WorkerMetrics:
-    """The metrics of workers: `workers` sets the number of processes that take requests, `restarted` counts a replaced
+    """The metrics of workers: `workers` sets the number of processes that take requests; `restarted` counts a replaced
     worker."""
 
     workers: Callable[[float], None]
@@ -385,8 +385,8 @@ class _FamilyCollector:
         """Yield the families as prometheus_client's metrics."""
         for family in self._families():
             metric = Metric(family.name, family.text, family.kind)
-            # Sums of fractions are inexact in their last decimals. Rounding keeps the order, so that no counter
-            # decreases.
+            # Sums of fractions are inexact in their last decimals. Rounding preserves the order of two values, so that
+            # no counter decreases.
             digits = SHOWN_DIGITS if family.kind == "counter" else None
             for (name, labels), value in family.samples:
                 metric.add_sample(name, dict(labels), value if digits is None else round(value, digits))

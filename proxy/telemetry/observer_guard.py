@@ -15,12 +15,12 @@ FinishedObserver = Literal["ledger", "metrics", "log", "page", "payload_log", "t
 """Names of the observers of finished requests, in the metrics and in the log."""
 
 RunningObserver = Literal["payload_log", "tracing", "limits", "watchdog"]
-"""Names of the observers of running requests; `limits` releases the slots that a request held."""
+"""Names of the observers of running requests. The observer `limits` releases the slots that a request held."""
 
 ObserverName = FinishedObserver | RunningObserver
 
 TRACEBACK_EVERY: Final = 1.0
-"""Seconds between two tracebacks of one observer: a fault in every request must not fill the disk."""
+"""The least seconds between two tracebacks of one observer, because a fault in every request must not fill the disk."""
 
 
 class ObserverGuard:

@@ -1,4 +1,4 @@
-"""The log messages of the process on standard error, as JSON or as text. The text of exceptions is never written."""
+"""The log messages of the process on standard error, as JSON or as text. The text of an exception is never written."""
 
 import atexit
 import logging
@@ -16,7 +16,7 @@ from proxy.telemetry.log_writer import MAX_LINE, LineStream, LineWriter, no_paus
 def trace(error: BaseException) -> str:
     """Return the frames and class names of an exception and of its causes, with the number of an OSError.
 
-    It never contains their text or notes, which may quote a request or a key.
+    The result never contains the text or the notes of exceptions, which may quote a request or a key.
     """
     parts: list[str] = []
     current: BaseException | None = error
@@ -32,7 +32,7 @@ def trace(error: BaseException) -> str:
 
 
 MAX_MESSAGE, MAX_TRACEBACK = 2000, 2000
-"""Characters of a message, and of a traceback counted from its end."""
+"""The most characters of a message, and the most characters of a traceback, of which the end is written."""
 
 
 class TextFormatter(logging.Formatter):
@@ -96,7 +96,7 @@ def set_up(form: str) -> logging.Logger:
 
 
 def _ignore(message: str) -> None:
-    """Drop the message of the writer: it would be written to this log."""
+    """Drop a message of the log writer, because it would be written to this same log."""
 
 
 def _message(record: logging.LogRecord) -> str:

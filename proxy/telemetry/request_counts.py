@@ -1,8 +1,8 @@
 """Adds a finished request to the metrics.
 
 Label values come from the configuration; any value that a client chose is `other`. The buckets of durations double from
-10 ms, as in the OpenTelemetry GenAI conventions. The buckets of the first token follow its server metric, extended to
-60 s because reasoning models are slow.
+10 ms, as in the OpenTelemetry GenAI conventions. The buckets of the time to the first token are the conventions'
+buckets of the server metric, extended to 60 s because reasoning models are slow.
 """
 
 from bisect import bisect_left
@@ -25,7 +25,7 @@ NO_DEPLOYMENT = "none"
 
 
 class InstrumentMaker(Protocol):
-    """Creates instruments, which are shown in the order of their creation."""
+    """Creates instruments, which are rendered in the order of their creation."""
 
     def counter(self, name: str, text: str, labels: tuple[str, ...]) -> CounterInstrument: ...
 
@@ -85,8 +85,8 @@ class RequestCounts:
         )
 
     def add(self, record: RequestRecord, cost: float | None) -> None:
-        """Count a finished request, and its cost in USD. Of a shed request only the request is counted, because
-        shedding must be cheap."""
+        """Count a finished request, and its cost in USD. For a shed request only the number of requests is counted,
+        because shedding must be cheap."""
         stream = "true" if record.stream else "false"
         labels = (record.team, record.surface, record.model, str(record.status), stream, record.outcome)
         self._row(self.requests, *labels)[0] += 1

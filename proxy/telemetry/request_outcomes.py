@@ -1,4 +1,4 @@
-"""Records in a request's record how it ended: the outcome, and the labels for the metric of aborted streams."""
+"""Notes in a request's record how the request ended, and returns the labels for the metric of aborted streams."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -50,7 +50,7 @@ def record_refusal(record: RequestRecord, code: str, status: int) -> None:
 
 
 def outcome_of(status: int) -> Outcome:
-    """Return the outcome for an error status. A 429 here means that every vendor requested to wait."""
+    """Return the outcome for an error status. The status 429 means here that every vendor requested a wait."""
     if status in (401, 403):
         return "denied"
     if status < 500 and status != 429:

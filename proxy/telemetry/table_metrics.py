@@ -14,7 +14,8 @@ from typing import Final
 from proxy.telemetry.merged_metrics import Key, MetricFamily
 
 MOST_KEYS: Final = 1000
-"""The most keys whose expiry is shown: the first ones to expire. A configuration may have ten thousand teams."""
+"""The most keys whose expiry is shown, namely the keys that expire first. A configuration may have ten thousand
+teams."""
 
 CLOSED: Final = 0
 """The state of a closed circuit, which lets every request through."""

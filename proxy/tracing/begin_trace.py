@@ -18,8 +18,8 @@ from proxy.trace_context import (
 )
 
 TRACES_AHEAD: Final = 32
-"""New traces that are created together, in 20 us. Creating each separately, between the other work of a request, takes
-twice as long."""
+"""The number of new traces that are created together, in 20 us. Creating each trace separately, between the other work
+of a request, takes twice as long."""
 
 _SPAN_BITS: Final = 63
 _TRACE_BYTES: Final = 16
@@ -32,10 +32,11 @@ _DIGITS: Final = 2 * _BYTES
 
 class TraceStarter:
     """Begins the traces of requests. Of the requests without a caller's trace, a share of `sample` is sampled. A
-    caller's trace is sampled if the caller samples it. With `content`, the texts of sampled requests are recorded.
+    caller's trace is sampled if the caller samples it. If `content` is true, the texts of sampled requests are
+    recorded.
 
-    It is called when the key of a request has been verified, so that a client without a key cannot have anything
-    traced.
+    The starter is called when the key of a request has been verified, so that a client without a key cannot have
+    anything traced.
     """
 
     def __init__(self, sample: float, *, content: bool) -> None:

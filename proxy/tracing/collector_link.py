@@ -2,7 +2,7 @@
 
 Only the address of the configuration is used: no proxies of the environment, and no redirects, which would carry the
 configured headers to another host. A failed export is repeated if OTLP 1.x permits it (429, 502, 503, 504, or no
-response), within the time limit of one export. Of a response only the head is used.
+response), within the time limit of one export. Only the head of a response is used.
 """
 
 import ssl
@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 from proxy.version import USER_AGENT
 
 MOST_RESPONSE: Final = 4096
-"""The most bytes of a response that are read in order to reuse its connection; a longer response closes it."""
+"""The most bytes of a response that are read in order to reuse its connection. After a longer response the connection
+is closed."""
 
 PAUSE: Final = 1.0
 """Seconds before an export is repeated, doubled each time, unless the collector sets the time."""
@@ -42,11 +43,12 @@ class CollectorLink:
         self._ending = threading.Event()
 
     def stop_repeating(self) -> None:
-        """Repeat nothing from now on, because the process ends. May be called in any thread."""
+        """Repeat no failed export from now on, because the process ends. This may be called in any thread."""
         self._ending.set()
 
     def post(self, path: str, body: bytes) -> str | None:
-        """Send an export; return why it was not accepted, in the gateway's own words, `None` if it was."""
+        """Send an export. Return the reason why it was not accepted, in the gateway's own words; `None` if it was
+        accepted."""
         deadline, pause = time.monotonic() + self._timeout, PAUSE
         while True:
             trouble, wait = self._send_once(path, body, deadline)
@@ -63,8 +65,8 @@ class CollectorLink:
             connection.close()
 
     def _send_once(self, path: str, body: bytes, deadline: float) -> tuple[str | None, float | None]:
-        """Send an export once. Return why it was not accepted, and the seconds to wait before a repeat (`None`: the
-        default, -1: do not repeat)."""
+        """Send an export once. Return the reason why it was not accepted, and the seconds to wait before a repeat
+        (`None`: the default, -1: do not repeat)."""
         reused = self._connection is not None
         try:
             return _result_of(self._response(path, body, deadline))

@@ -1,6 +1,6 @@
 """The texts of prompts and responses in the format of OpenTelemetry's conventions for generative AI: JSON lists of
 messages, each with a `role` and its `parts` (gen-ai-input-messages.json and gen-ai-output-messages.json of
-semantic-conventions-genai, November 2026). Media are never included, only their type.
+semantic-conventions-genai, November 2026). Media are never included; only their type is.
 
 The stored text of one request is bounded, and so is the work to produce it, however long the prompt is.
 """
@@ -19,10 +19,10 @@ messages are stored."""
 
 MOST_MESSAGES: Final = 64
 MOST_PARTS: Final = 64
-"""Messages of a conversation, and parts of a message, that are stored."""
+"""The most messages of a conversation, and the most parts of a message, that are stored."""
 
 CUT: Final = "…"
-"""Ends a text that was cut."""
+"""The end of a text that was cut."""
 
 
 class _TextLimit:
@@ -156,6 +156,6 @@ def _text(text: str, limit: _TextLimit) -> JsonObject:
 
 
 def _written(messages: Sequence[JsonObject]) -> str:
-    # orjson cannot be used, because a client's text may contain lone surrogates. ASCII cannot break the carrier's
-    # format.
+    # orjson cannot be used, because a client's text may contain lone surrogates. ASCII text is valid in every format
+    # that carries it.
     return json.dumps(messages, separators=(",", ":")) if messages else ""

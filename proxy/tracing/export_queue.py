@@ -1,7 +1,7 @@
-"""A queue of finished requests for an exporter: bounded, with one thread, and without waiting.
+"""A queue of finished requests for an exporter. It is bounded, has one thread, and never lets a request wait.
 
 A request is queued by one append. Requests that come while the queue is full are dropped and counted: the collector is
-then slow or unreachable, and its spans are not worth the gateway's memory.
+then slow or unreachable, and spans for it are not worth the gateway's memory.
 """
 
 import threading
@@ -15,39 +15,41 @@ from proxy.tracing.span_values import FinishedRequest
 
 MOST_QUEUED: Final = 2048
 MOST_CHARACTERS: Final = 16 * 2**20
-"""Requests that wait, and characters of prompts and responses in them."""
+"""The most requests that wait, and the most characters of prompts and responses in the waiting requests."""
 
 MOST_AT_ONCE: Final = 256
-"""The most requests in one export: encoding them takes several ms, in alternation with the event loop's thread."""
+"""The most requests in one export. Encoding this many takes several ms, during which the thread alternates with the
+event loop's thread."""
 
 EXPORT_EVERY: Final = 1.0
-"""Seconds for which requests are collected, unless MOST_AT_ONCE requests come sooner."""
+"""Requests are collected for this many seconds before an export, unless MOST_AT_ONCE requests come sooner."""
 
 
 class Exporter(Protocol):
-    """Sends the collected requests. It is called in one thread, and may block for as long as one export may take."""
+    """An object that sends the collected requests. It is called in one thread, and may block for as long as one export
+    may take."""
 
     def export(self, requests: Sequence[FinishedRequest]) -> str | None:
-        """Send the spans of requests; return why they were not accepted, in the gateway's own words, `None` if they
-        were."""
+        """Send the spans of requests. Return the reason why they were not accepted, in the gateway's own words; `None`
+        if they were accepted."""
 
     def export_metrics(self) -> str | None:
-        """Send the metrics; return why they were not accepted, `None` if they were."""
+        """Send the metrics. Return the reason why they were not accepted; `None` if they were accepted."""
 
     def metrics_due(self) -> bool:
         """Return whether it is time to send the metrics again."""
 
     def stop_repeating(self) -> None:
-        """Repeat nothing from now on, because the process ends. Called in any thread."""
+        """Repeat no failed export from now on, because the process ends. This may be called in any thread."""
 
     def close(self) -> str | None:
-        """Send the metrics for the last time if there are any, and close the connection; return why they were not
-        accepted."""
+        """Send the metrics for the last time if there are any, and close the connection. Return the reason why the
+        metrics were not accepted; `None` if they were accepted."""
 
 
 class ExportState:
     """The counts of exported and lost requests, over all exporters of a process. `overflowed` is counted on the event
-    loop's thread, the others in the threads of the exporters."""
+    loop's thread, and the other counts in the threads of the exporters."""
 
     def __init__(self) -> None:
         self.exported = 0
@@ -58,7 +60,7 @@ class ExportState:
 
     @property
     def dropped(self) -> int:
-        """The requests whose spans were not delivered."""
+        """The number of requests whose spans were not delivered."""
         return self.overflowed + self.lost
 
     def sent(self, count: int) -> None:
@@ -115,8 +117,8 @@ class ExportQueue:
             self._wake.set()
 
     def end(self, within: float) -> None:
-        """Let the thread send the waiting requests, for at most `within` seconds and one more export, and end. Returns
-        at once."""
+        """Let the thread send the waiting requests, for at most `within` seconds and one more export, and then end.
+        This returns at once."""
         self._deadline = time.monotonic() + within
         self._ending = True
         self._exporter.stop_repeating()

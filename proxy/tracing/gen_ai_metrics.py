@@ -18,7 +18,7 @@ from proxy.tracing.metric_names import OPERATION, SHAPES, Labels, Names, Quantit
 from proxy.tracing.semantic_conventions import GENERATING, OTHER_OPERATION, CalledDeployments, operation_of
 
 MOST_SERIES: Final = 1000
-"""The most combinations of labels; further ones are not counted here."""
+"""The most combinations of labels. Requests with further combinations are not counted here."""
 
 _PARTS: Final = (
     (Quantity.CACHE_READ, "prompt_details", "cached_tokens"),
@@ -42,7 +42,8 @@ class HistogramValues:
 
 
 class _Called(NamedTuple):
-    """The labels of a kind of request, empty if it is not measured, and the quantity of its duration."""
+    """The labels of a kind of request, and the quantity of its duration. The labels are empty if such requests are not
+    measured."""
 
     labels: Labels
     duration: Quantity
@@ -91,7 +92,7 @@ class GenAiMetrics:
                 self._observe(quantity, labels, count)
 
     def values(self) -> Iterator[HistogramValues]:
-        """Yield every series with its current values. May be called in any thread."""
+        """Yield every series with its current values. This may be called in any thread."""
         for (name, labels), row in self._rows.copy().items():
             *counts, least, most, total = row.copy()
             yield HistogramValues(name, labels, tuple(map(int, counts)), least, most, total)

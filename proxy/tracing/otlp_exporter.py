@@ -49,7 +49,8 @@ _NANO: Final = 1_000_000_000
 LOCK_PAUSE: Final = 0.0001
 REQUESTS_PER_PAUSE: Final = 32
 """After REQUESTS_PER_PAUSE encoded requests this thread pauses for LOCK_PAUSE seconds, in which the event loop's thread
-gets the interpreter's lock. Without a pause, this thread would take the lock back before the other one has woken."""
+gets the interpreter's lock. Without a pause, the exporter's thread would take the lock back before the event loop's
+thread has woken."""
 
 
 class OtlpExporter:
@@ -72,7 +73,7 @@ class OtlpExporter:
         self._sent_metrics = time.monotonic()
 
     def export(self, requests: Sequence[FinishedRequest]) -> str | None:
-        """Send the spans of requests; return why they were not accepted, `None` if they were."""
+        """Send the spans of requests. Return the reason why they were not accepted; `None` if they were accepted."""
         spans: list[bytes] = []
         for number, request in enumerate(requests, 1):
             spans += map(span_bytes, spans_of(request, self._deployments))
@@ -85,7 +86,7 @@ class OtlpExporter:
         return self._metrics is not None and time.monotonic() - self._sent_metrics >= METRICS_EVERY
 
     def export_metrics(self) -> str | None:
-        """Send the metrics; return why they were not accepted, `None` if they were."""
+        """Send the metrics. Return the reason why they were not accepted; `None` if they were accepted."""
         self._sent_metrics = time.monotonic()
         if self._metrics is None:
             return None
@@ -93,7 +94,7 @@ class OtlpExporter:
         return self._link.post("/v1/metrics", data.SerializeToString())
 
     def stop_repeating(self) -> None:
-        """Repeat nothing from now on."""
+        """Repeat no failed export from now on."""
         self._link.stop_repeating()
 
     def close(self) -> str | None:
@@ -121,7 +122,7 @@ def resource_of(settings: TracingSection, worker: int | None = None) -> Resource
 
 
 def metrics_data(metrics: GenAiMetrics, resource: Resource) -> MetricsData:
-    """Return the current histograms and counters, counted since the gateway began to count."""
+    """Return the current histograms and counters. They count from the time at which the gateway began to count."""
     scope = ScopeMetrics(InstrumentationScope(SCOPE, VERSION), [*_series(metrics)], "")
     return MetricsData([ResourceMetrics(resource, [scope], "")])
 

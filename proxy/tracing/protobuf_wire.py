@@ -19,16 +19,18 @@ def _written(value: int) -> bytes:
 
 LIMIT: Final = 2048
 SMALL: Final = tuple(map(_written, range(LIMIT)))
-"""The encoded numbers below LIMIT, for code that writes so many that calling `varint` for each would cost too much."""
+"""The encoded numbers below LIMIT. They are for code that writes so many numbers that calling `varint` for each one
+would cost too much time."""
 
 _WHOLE: Final = 2**64
 
 
 def varint(value: int) -> bytes:
-    """Return an integer as seven bits a byte; a negative one as 64 bits of two's complement."""
+    """Return an integer encoded with seven bits in each byte. A negative integer is encoded as 64 bits of two's
+    complement."""
     return SMALL[value] if 0 <= value < LIMIT else _written(value % _WHOLE)
 
 
 def field(tag: bytes, body: bytes) -> bytes:
-    """Return a field with its length."""
+    """Return a field: its tag, the length of its body, and its body."""
     return tag + varint(len(body)) + body

@@ -23,7 +23,7 @@ OPERATIONS: Final[Mapping[Action, str]] = {
 }
 
 GENERATING: Final = frozenset({OPERATIONS[Operation.CHAT], OPERATIONS[Operation.COMPLETIONS]})
-"""The operations that the conventions call inference."""
+"""The operations that the conventions count as inference."""
 
 OTHER_OPERATION: Final = "request"
 """The operation of requests that call no model: lists of models, stored responses, usage."""
@@ -50,14 +50,14 @@ PROVIDERS: Final[Mapping[str, str]] = {
     "tgi_native": "tgi",
     "sglang_native": "sglang",
 }
-"""The providers by the name of the profile; other profiles are their own provider."""
+"""The names of providers by the name of the profile. For any other profile, its own name is the provider's name."""
 
 _PORTS: Final = {"http": 80, "https": 443}
 
 
 class CalledDeployment(NamedTuple):
-    """The facts about a deployment in spans and metrics. `model` is the vendor's name, empty if each request has its
-    own. Without an `address` (the built-in mock) nothing was called over a network."""
+    """The facts about a deployment in spans and metrics. `model` is the vendor's name of the model; it is empty if each
+    request names its own model. Without an `address` (the built-in mock) nothing was called over a network."""
 
     provider: str
     model: str
@@ -66,7 +66,7 @@ class CalledDeployment(NamedTuple):
 
 
 UNKNOWN_DEPLOYMENT: Final = CalledDeployment("_OTHER", "", "", None)
-"""A deployment that a reload has removed meanwhile."""
+"""The facts for a deployment that a reload has removed meanwhile."""
 
 
 @dataclass(slots=True, eq=False)

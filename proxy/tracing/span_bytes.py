@@ -1,7 +1,7 @@
 """Spans in their wire format: the bytes of OTLP's protobuf messages, written without message objects.
 
-An object for each span, attribute and value, filled and then written, costs three times as much as the bytes. Also, the
-common parts of many spans would be written anew for each.
+Message objects for each span, attribute and value would cost three times as much as writing the bytes directly. Also,
+the common parts of many spans would be written again for each span.
 
 Sources: opentelemetry-proto 1.x (trace.proto, common.proto, resource.proto, trace_service.proto) for the numbers of the
 fields; an absent field has its default.
@@ -37,7 +37,7 @@ def attribute_fields(attributes: Mapping[str, NoteValue], tag: bytes = b"\x4a") 
     """Return attributes as fields of a span; the attributes of a resource have another tag. All texts are valid
     UTF-8."""
     parts: list[bytes] = []
-    small = SMALL  # avoids about thirty calls of `varint` for each request
+    small = SMALL  # this test avoids about thirty calls of `varint` for each request
     for name, value in attributes.items():
         if isinstance(value, str):
             text = value.encode()

@@ -1,9 +1,9 @@
 """The spans of one finished request as plain values: one for the request, and one for each of its attempts.
 
 Pure. Sources: OpenTelemetry's conventions for generative AI (semantic-conventions-genai, client inference, November
-2026; still in development) for `gen_ai.*`, its conventions for HTTP spans and for errors for the others. Attributes of
-the gateway begin with `dragoman.`. A span never contains a key, and contains no text of a prompt, a response or an
-error unless the configuration allows it.
+2026; still in development) for `gen_ai.*`; OpenTelemetry's conventions for HTTP spans and for errors for all other
+attributes. Attributes of the gateway begin with `dragoman.`. A span never contains a key, and contains no text of a
+prompt, a response or an error unless the configuration allows it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,13 +20,13 @@ from proxy.trace_context import NoteValue, SampledTrace, SpanNotes
 from proxy.tracing.semantic_conventions import OTHER_OPERATION, CalledDeployment, CalledDeployments, operation_of
 
 MOST_TEXT: Final = 256
-"""The most characters of values that a client chose: its path and its model."""
+"""The most characters of a value that a client chose: the path and the model."""
 
 FIRST_CONTENT: Final = "gen_ai.first_content"
 """The event at which the content of a streamed response began."""
 
 _FAULTLESS: Final[frozenset[Outcome]] = frozenset({"ok", "client_error", "client_gone", "denied", "limited"})
-"""Outcomes that are no errors of the gateway: errors of clients, and refusals that the operator configured."""
+"""Outcomes that do not count as errors of the gateway: errors of clients, and refusals that the operator configured."""
 
 _NANO: Final = 1_000_000_000
 
@@ -47,7 +47,8 @@ class SpanEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpanLabels:
-    """Labels that many spans share. They share this object, so it is written once. `attributes` are its attributes."""
+    """Labels that many spans share. The spans have the same object, so it is encoded once. `attributes` are its
+    attributes."""
 
     name: str
     side: Side
@@ -56,7 +57,7 @@ class SpanLabels:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpanCounts:
-    """Attributes that two spans of one request share. They share this object, so it is written once."""
+    """Attributes that two spans of one request share. Both spans have the same object, so it is encoded once."""
 
     attributes: Mapping[str, NoteValue]
 
@@ -96,7 +97,7 @@ class SpanValues(NamedTuple):
 
 
 class FinishedRequest(NamedTuple):
-    """A request that has ended, with its trace and its notes, its cost in USD, and the offset in seconds from the
+    """A request that has ended: its record, its trace, its notes, its cost in USD, and the offset in seconds from the
     loop's clock to unix time."""
 
     record: RequestRecord
@@ -234,7 +235,8 @@ def _request_span(
 
 
 def _receipt(record: RequestRecord) -> Iterator[tuple[str, NoteValue]]:
-    """Yield the parts of the duration, in seconds. Attempts without a response have their own spans."""
+    """Yield the parts of the request's duration, in seconds. Attempts without a response are left out, because they
+    have their own spans."""
     for part in parts_of(record, record.finished):
         if part.attempt is None:
             yield f"dragoman.time.{part.name}", part.units / UNITS
@@ -358,6 +360,6 @@ def _first_content(record: RequestRecord, base: int) -> tuple[SpanEvent, ...]:
 
 
 def clean(text: str) -> str:
-    """Return a text as valid UTF-8, cut to MOST_TEXT: a client's bytes may be invalid."""
+    """Return a text cut to MOST_TEXT characters and as valid UTF-8, because a client's bytes may be invalid."""
     text = text[:MOST_TEXT]
     return text if text.isascii() else text.encode("utf-8", "replace").decode()

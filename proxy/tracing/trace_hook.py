@@ -1,5 +1,6 @@
-"""Tracing as hooks. The first hook begins the trace of a request and records its parameters and its response. The
-second records the texts of the prompt, after all other hooks that change or refuse them."""
+"""Tracing as two hooks. The first hook begins the trace of a request, and records the request's parameters and its
+response. The second hook records the texts of the prompt. It runs after all other hooks that change or refuse these
+texts."""
 
 from collections.abc import Awaitable
 
@@ -28,7 +29,7 @@ class TraceHook(RequestHook):
         self._guard = guard
 
     def begun(self, http: web.BaseRequest, record: RequestRecord) -> None:
-        """Begin or join a trace. See RequestHook."""
+        """Begin a trace, or join the caller's trace."""
         if "traceparent" in http.headers:
             self._guard.call("tracing", record.request_id, self._traces.join, http, record)
         else:
@@ -37,23 +38,23 @@ class TraceHook(RequestHook):
             record.hook_lines = f"traceresponse: {record.sampled.text}\r\n"
 
     def parsed(self, record: RequestRecord, request: UnifiedRequest) -> None:
-        """Record the parameters of a request. See RequestHook."""
+        """Record the parameters of a request."""
         if record.sampled is not None:
             self._guard.call("tracing", record.request_id, note_request, record.sampled.notes, request)
 
     def answered(self, record: RequestRecord, completion: Completion, target: Target, *, long: bool) -> None:
-        """Record why the choices of a response ended, and its texts. See RequestHook."""
+        """Record why the choices of a response ended, and the texts of the response."""
         if record.sampled is not None:
             self._guard.call("tracing", record.request_id, note_response, record.sampled.notes, completion.choices)
 
     def streamed(self, record: RequestRecord, stream: Stream, target: Target) -> Stream:
-        """Record the texts of a stream while it arrives. See RequestHook."""
+        """Record the texts of a stream while it arrives."""
         if record.sampled is None:
             return stream
         return noted_stream(record.sampled.notes, stream, self._guard.of("tracing", record.request_id))
 
     def ended(self, record: RequestRecord, reason: str) -> None:
-        """Record why a choice ended. See RequestHook."""
+        """Record why a choice ended."""
         if record.sampled is not None:
             self._guard.call("tracing", record.request_id, record.sampled.notes.ended, reason)
 
@@ -67,14 +68,14 @@ class PromptTextsHook(RequestHook):
         self._guard = guard
 
     def asked(self, record: RequestRecord, request: Q, *, heavy: bool) -> Awaitable[Q] | None:
-        """Record the texts of a request for text. See RequestHook."""
+        """Record the texts of a request for text."""
         if record.sampled is not None and not record.aside and isinstance(request, UnifiedRequest):
             self._guard.call("tracing", record.request_id, note_prompt, record.sampled.notes, request)
         return None
 
 
 def attach_tracing(hooks: TeamHooks, guard: ObserverGuard, traces: TraceStarter | None) -> None:
-    """Trace the requests of all teams that begin from now on; `None` switches tracing off."""
+    """Trace all requests that begin from now on, of all teams; `None` switches tracing off."""
     if traces is None:
         hooks.attach("tracing", None)
         hooks.attach("prompt_texts", None)

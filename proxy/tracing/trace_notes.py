@@ -1,5 +1,5 @@
-"""The content of the span of a sampled request that is not in the request's record: its parameters, the finish reasons,
-and its texts if the configuration allows them."""
+"""The content of a sampled request's span that the request's record does not have: the parameters, the finish reasons,
+and the texts if the configuration allows them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,8 +43,8 @@ def note_request(notes: SpanNotes, request: UnifiedRequest) -> None:
 
 
 def note_prompt(notes: SpanNotes, request: UnifiedRequest) -> None:
-    """Record the texts of a request, if the configuration allows them. They have passed the guards: a text that a guard
-    removed or refused is in no span."""
+    """Record the texts of a request, if the configuration allows them. The texts have passed the guards, so a text that
+    a guard removed or refused is in no span."""
     if notes.keeps_content:
         notes.prompt = prompt_json(request.prompt)
 
@@ -58,7 +58,7 @@ def _plain(value: object) -> NoteValue | None:
 
 def note_response(notes: SpanNotes, choices: Sequence[Choice]) -> None:
     """Record why the choices of a non-streaming response ended."""
-    if len(choices) == 1:  # nearly all responses; without a generator
+    if len(choices) == 1:  # nearly all responses have one choice; this avoids a generator
         notes.finish_reasons = (choices[0].finish_reason,)
     else:
         notes.finish_reasons = tuple(choice.finish_reason for choice in choices[:MAX_FINISH_REASONS])
@@ -67,14 +67,16 @@ def note_response(notes: SpanNotes, choices: Sequence[Choice]) -> None:
 
 
 def noted_stream(notes: SpanNotes, stream: Stream, guard: OneGuard) -> Stream:
-    """Return the stream; if the config file allows it, its texts are recorded while they arrive. Each chunk is then
-    read separately, which doubles the cost in the gateway. `guard` reports a fault of the recording."""
+    """Return the stream; if the config file allows it, its texts are recorded while they arrive. Each chunk of such a
+    stream is read separately, which doubles the gateway's cost of the stream. `guard` reports a fault of the
+    recording."""
     return NotedStream(stream, notes, guard) if notes.keeps_content else stream
 
 
 @dataclass(slots=True, eq=False)
 class NotedStream:
-    """A stream whose texts are recorded until a fault in the recording. See `proxy.upstream.vendor_stream.Stream`."""
+    """A stream whose texts are recorded until a fault in the recording. It implements
+    `proxy.upstream.vendor_stream.Stream`."""
 
     _stream: Stream
     _notes: SpanNotes
@@ -83,31 +85,31 @@ class NotedStream:
 
     @property
     def over(self) -> bool:
-        """Whether the stream has ended. See Stream."""
+        """Whether the stream has ended."""
         return self._stream.over
 
     def first(self) -> Iterator[StreamEvent]:
-        """Yield the first events. See Stream."""
+        """Yield the first events, and record their texts."""
         return self._noted(self._stream.first())
 
     async def wait(self) -> None:
-        """Wait for further events. See Stream."""
+        """Wait for further events."""
         await self._stream.wait()
 
     def take(self) -> Iterator[StreamEvent]:
-        """Yield the events that have arrived. See Stream."""
+        """Yield the events that have arrived, and record their texts."""
         return self._noted(self._stream.take())
 
     def conclude(self) -> Iterator[StreamEvent]:
-        """Yield the last events. See Stream."""
+        """Yield the last events, and record their texts."""
         return self._noted(self._stream.conclude())
 
     async def finish(self) -> None:
-        """Finish the stream. See Stream."""
+        """Finish the stream."""
         await self._stream.finish()
 
     def close(self) -> None:
-        """Close the stream. See Stream."""
+        """Close the stream."""
         self._stream.close()
 
     def _noted(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:

@@ -1,8 +1,8 @@
 """Tracing in a process that serves: chooses the trace of each request, and exports it when the request has ended.
 
 Nothing here waits for a collector. If the configuration has no `server.tracing`, a request has no tracing hook. If it
-has, a request that is not sampled costs ten more calls (of 308). A sampled one costs sixteen on the loop's thread and
-20 to 25 us on the exporter's (`python -m tests.bench.tracing`).
+has, a request that is not sampled costs ten more function calls (in addition to 308). A sampled request costs sixteen
+more calls on the event loop's thread, and 20 to 25 us on the exporter's thread (`python -m tests.bench.tracing`).
 """
 
 import asyncio
@@ -27,13 +27,13 @@ from proxy.tracing.semantic_conventions import CalledDeployments, called_deploym
 from proxy.tracing.span_values import FinishedRequest
 
 FLUSH_TIMEOUT: Final = 3.0
-"""Seconds that the end of the process waits for the last exports."""
+"""The most seconds for which the end of the process waits for the last exports."""
 
 ExporterMaker = Callable[[TracingSection, CalledDeployments, GenAiMetrics | None], Exporter]
 
 
 TraceSetter = Callable[[TraceStarter | None], None]
-"""Sets the starter of the traces of requests from now on; `None` means that requests are not traced."""
+"""A function that sets the starter of the traces of later requests; `None` means that requests are not traced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class TracingService:
             before.queue.end(before.settings.timeout)
 
     def finished(self, record: RequestRecord, cost: float | None) -> None:
-        """Queue a request that has ended. It only appends to a queue, and counts."""
+        """Queue a request that has ended. This only appends the request to a queue and counts it."""
         running, trace = self._running, record.trace
         if running is None or trace is None:
             return
@@ -84,7 +84,7 @@ class TracingService:
             running.queue.put(FinishedRequest(record, sampled, sampled.notes, cost, time.time() - self._now()))
 
     async def aclose(self) -> None:
-        """Send the remaining requests, for at most FLUSH seconds."""
+        """Send the remaining requests, for at most FLUSH_TIMEOUT seconds."""
         running, self._running = self._running, None
         self._set_traces(None)
         if running is not None:
@@ -110,7 +110,7 @@ class TracingService:
         return _Running(settings, queue, metrics)
 
     def _changed(self, what: str, trouble: str | None) -> None:
-        """Log that exports begin to fail, or succeed again. Called in the exporter's thread."""
+        """Log that exports begin to fail, or succeed again. This is called in the exporter's thread."""
         if trouble is not None:
             self._log.warning("tracing: %s are not exported: %s", what, trouble)
         else:
@@ -118,7 +118,7 @@ class TracingService:
 
 
 def _load(worker: int | None) -> ExporterMaker:
-    # Imported here, only if the configuration enables tracing: it takes 0.3 s.
+    # The module is imported here, only if the configuration enables tracing, because the import takes 0.3 s.
     from proxy.tracing.otlp_exporter import OtlpExporter
 
     return partial(OtlpExporter, worker=worker)

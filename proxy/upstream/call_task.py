@@ -28,8 +28,8 @@ there are several concurrent calls, each may take MAX_BODY."""
 
 class AnsweredParts(Generic[A]):
     """The responses of one target to calls of one request, by the call's index, so that a repeat on that target makes
-    only the missing calls. They are dropped for another target, which makes all calls, since its vectors may be split
-    differently."""
+    only the missing calls. The responses are dropped if another target is called. That target gets all calls, because
+    its calls may be split differently."""
 
     def __init__(self, usage_of: Callable[[A], Usage | None] = lambda part: None) -> None:
         self._usage_of = usage_of
@@ -72,7 +72,7 @@ class TaskCaller:
         kept: AnsweredParts[A],
     ) -> A:
         """Return the joined response of all calls. The first failure ends the other calls. Each response must begin
-        within `answer` seconds (`None` = no limit). Calls whose responses are in `kept` are not made. Raises
+        within `answer` seconds (`None` = no limit). Calls whose responses are in `kept` are not repeated. Raises
         UpstreamError, DeadlinePassed.
         """
         started = self._now()
@@ -88,7 +88,7 @@ class TaskCaller:
         try:
             return prepared.join([parts[place] for place in range(len(prepared.calls))])
         except UpstreamError:
-            # It is unknown which of them is wrong.
+            # It is unknown which of the responses is wrong.
             kept.drop(record)
             raise
 
@@ -101,8 +101,8 @@ class TaskCaller:
         parts: dict[int, A],
         place: int,
     ) -> None:
-        """Add one call's response to the parts. It has its own limits, since one call may be silent while another is
-        read."""
+        """Add one call's response to the parts. The call has its own limits, because one call may be silent while
+        another is read."""
         # The request's own deadline ends all calls.
         with Deadlines(deadlines.remaining + EXTRA_SECONDS) as own:
             parts[place] = await self._read(prepared, record, own, answer, prepared.calls[place])

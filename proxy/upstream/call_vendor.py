@@ -47,7 +47,8 @@ MAX_CONCURRENT_CALLS = 16
 """The most concurrent calls of one request."""
 
 EXTRA_SECONDS = 1.0
-"""Seconds by which the limit of one call of several exceeds the remaining time of the request's deadline."""
+"""If a request has several calls, the limit of each call exceeds the remaining time of the request's deadline by this
+many seconds."""
 
 
 class UpstreamCaller:
@@ -64,8 +65,8 @@ class UpstreamCaller:
         """Return the response to a request that is not streamed. Each call's response must begin within `answer`
         seconds (`None` = no limit). Raises UpstreamError, DeadlinePassed.
 
-        A non-streaming body begins when all of it has been generated. Once it has begun, the idle timeout is the limit.
-        If the operator has set the idle timeout, it is the limit from the response's head on.
+        A non-streaming body begins when all of it has been generated. Once the body has begun, the idle timeout limits
+        it. If the operator has set the idle timeout, it already applies from the response's head on.
         """
         started = self._now()
         try:
@@ -116,8 +117,8 @@ class UpstreamCaller:
         deadlines: Deadlines,
         answer: float | None,
     ) -> Completion:
-        """Return the response of several calls. Each has its own limits, since one call may be silent while another is
-        read."""
+        """Return the response of several calls. Each call has its own limits, because one call may be silent while
+        another is read."""
         if not prepared.calls:
             return PostProcessor(finishing).whole(echo_only(prepared.request))
         reported_usages: list[Usage] = []
@@ -128,7 +129,8 @@ class UpstreamCaller:
                 make = partial(self._read, record, own, answer)
                 if call.sent.stream:
                     make = partial(self._gather, record, own, answer, finishing)
-                # The usage is estimated for each call, since candidates that are not chosen and repeated prompts count.
+                # The usage is estimated for each call, because candidates that are not chosen and repeated prompts
+                # count too.
                 completion = estimated(call, await self._calls.make(call, record, make))
             if completion.usage is not None:
                 reported_usages.append(completion.usage)
@@ -145,8 +147,8 @@ class UpstreamCaller:
     async def _joined(
         self, prepared: CallPlan, finishing: PostProcessing, record: RequestRecord, completions: list[Completion]
     ) -> Completion:
-        """Return one response joined from the responses of all calls. Raises UpstreamError if it breaks the request's
-        constraint."""
+        """Return one response joined from the responses of all calls. Raises UpstreamError if the joined response
+        breaks the request's constraint."""
         completion = completions[0]
         if len(completions) > 1:
             record.billed = billed_usage(completions)
@@ -316,9 +318,9 @@ class UpstreamCaller:
 
 @dataclass(slots=True, eq=False)
 class SingleStream:
-    """A context manager around the stream of one call, see UpstreamCaller.streamed. If the stream ends before its usage
-    is known, the `record` gets the usage that the vendor has reported so far. `_size` is the length of the call's body,
-    which is freed."""
+    """A context manager around the stream of one call, which UpstreamCaller.streamed returns. If the stream ends before
+    its usage is known, the `record` gets the usage that the vendor has reported so far. `_size` is the length in bytes
+    of the call's body, because the body itself is freed."""
 
     _caller: UpstreamCaller
     _prepared: CallPlan
@@ -356,7 +358,7 @@ class SingleStream:
             self.record.usage = early_usage(usage_so_far(self._stream.decoder), usage or self._estimate())
 
     def _estimate(self) -> Usage:
-        """Return the estimated usage of the prompt, see `usage_of_call`."""
+        """Return the prompt's part of the usage, as `usage_of_call` estimates it."""
         return usage_of_call(self._prepared.calls[0].request, self._size)
 
 
@@ -369,16 +371,16 @@ def _whole(gatherer: Gatherer) -> Completion:
 
 def _first_limit(timeouts: Timeouts, answer: float | None, *, chosen: bool) -> tuple[Phase, float | None]:
     """Return the phase and limit until the first content of a stream from which a non-streaming response is read. The
-    limit is `answer`. The operator's limit for streams applies if it is lower, and is set, or if the operator has
-    `chosen` to stream and has set no other limit."""
+    limit is `answer`. The first-event limit applies instead if it is lower and the operator has set it, or has `chosen`
+    to stream without a limit for responses."""
     first = timeouts.first_event
     counts = "first_event" in timeouts.written or (chosen and timeouts.answer is None)
     return (Phase.FIRST_EVENT, first) if counts and (answer is None or first < answer) else (Phase.ANSWER, answer)
 
 
 async def map_calls(calls: Sequence[C], work: Callable[[C], Coroutine[object, object, T]]) -> list[T]:
-    """Return the results of `work` for each call, in order. At most MAX_CONCURRENT_CALLS run concurrently. The first
-    exception ends them all."""
+    """Return the results of `work` for each call, in order. At most MAX_CONCURRENT_CALLS calls run concurrently. The
+    first exception ends all of them."""
     if len(calls) <= 1:
         return [await work(call) for call in calls]
     slots = asyncio.Semaphore(MAX_CONCURRENT_CALLS)

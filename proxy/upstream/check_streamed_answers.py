@@ -28,7 +28,8 @@ class Constraint:
         self._calls = FinishedCalls(finishing.call_checks) if finishing.call_checks else None
 
     async def check_chunk(self, chunk: Chunk) -> None:
-        """Raise UpstreamError if the chunk ends a choice that breaks the constraint, or that cannot be checked."""
+        """Raise UpstreamError if the chunk ends a choice that breaks the constraint, or if the choice cannot be
+        checked."""
         if self._check is not None and (text := self._texts.add(chunk)) is not None:
             await self._hold(self._check, unfenced(text) if self._check.fenced else text, "answer breaks")
         if self._calls is not None:
@@ -105,8 +106,8 @@ class HeldStream:
             raise self._broken
 
     def conclude(self) -> Iterator[StreamEvent]:
-        """Return the events that the decoder still holds. They need no check, since every choice has ended and been
-        checked."""
+        """Return the events that the decoder still holds. They need no check, because every choice has ended and has
+        been checked."""
         return finished(self._stream.conclude(), self._finisher)
 
     async def finish(self) -> None:

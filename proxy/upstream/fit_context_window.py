@@ -1,6 +1,6 @@
-"""Fits requests into the context window: counts tokens before a call, and lowers `max_tokens` after a refusal.
+"""Fits requests into the context window: it counts tokens before a call, and lowers `max_tokens` after a refusal.
 
-It learns the context windows that engines report in errors and through their tokenizers.
+It learns the context windows that engines report in errors and in the responses of their tokenizers.
 """
 
 import asyncio
@@ -29,8 +29,8 @@ from proxy.surfaces.request.heavy_body import is_heavy
 from proxy.upstream.transport import UpstreamResponse, fail, read_whole, unwatched
 
 MOST = 4096
-"""The most engines whose windows are stored. Under an entry for any model clients choose the names, so that their
-number has no natural limit."""
+"""The most engines whose windows are stored. Clients choose the model names under a `vendor/*` entry, so the number of
+names has no natural limit."""
 
 
 class Windows:
@@ -57,8 +57,8 @@ class Windows:
 
 
 def named_by_vendor(sent: UpstreamRequest, overflow: Overflow) -> int | None:
-    """Return the window that an error reports; `None` if the call has that number in its body or headers. If a vendor
-    repeats its input, one client could otherwise set the window for all clients."""
+    """Return the window that an error reports; `None` if the call has that number in its body or headers. Otherwise one
+    client could set the window for all clients, if a vendor's error repeats its input."""
     window = overflow.window
     if not window:
         return None
@@ -68,7 +68,7 @@ def named_by_vendor(sent: UpstreamRequest, overflow: Overflow) -> int | None:
 
 
 def engine_of(target: Target) -> tuple[str, str]:
-    """Return the identity of a target's engine."""
+    """Return the identity of a target's engine: its address and the model's name there."""
     return target.base_url, target.upstream_model
 
 
@@ -120,19 +120,20 @@ class Fitting:
         return smaller
 
     async def _done(self, call: PlannedCall, record: RequestRecord, work: Callable[[], T]) -> T:
-        """Return the result of `work`, which reads the prompt of a call. A heavy call is processed in a thread."""
+        """Return the result of `work`, which reads the prompt of a call. For a heavy call, `work` runs in a thread."""
         if self._threads is None or not is_heavy(call.sent.body):
             return work()
         return await self._threads.run(record.owner, work)
 
     async def counted(self, call: PlannedCall, record: RequestRecord) -> int | None:
-        """Return the engine's token count of a call's only prompt; `None` if it has no tokenizer. Raises UpstreamError
-        and GatewayError if the client, not a default, requested the behaviour."""
+        """Return the engine's token count of a call's only prompt; `None` if the engine has no tokenizer. Raises
+        UpstreamError and, if the client itself requested the behaviour, GatewayError."""
         return (await self._counts(call, record))[0].tokens
 
     async def _uncertain(self, call: PlannedCall, limit: int, window: int | None, record: RequestRecord) -> PlannedCall:
-        """Return the call if its tokens cannot be counted, with a limit that certainly fits under `truncate`. Raises
-        GatewayError if the client, not a default, requested the behaviour and it cannot be guaranteed."""
+        """Return the call to send if its tokens cannot be counted; under `truncate` its limit is one that certainly
+        fits. Raises GatewayError if the behaviour cannot be guaranteed and the client itself, not a default, requested
+        it."""
         bound = await self._done(call, record, partial(_bound, call.request))
         truncates = call.request.params.get(WINDOW) == "truncate"
         if truncates and window is not None and bound is not None and 1 <= window - bound < limit:
@@ -149,8 +150,9 @@ class Fitting:
         raise field_refused(Refusal(WINDOW, f"'{WINDOW}' cannot be held on {target.name}: {why}."))
 
     async def _counts(self, call: PlannedCall, record: RequestRecord) -> list[Count]:
-        """Return the engine's token count of each prompt, by one call each. For more than MAX_CALLS prompts, raises
-        GatewayError if the client requested the behaviour; if a default did, such a request is not counted."""
+        """Return the engine's token count of each prompt, by one call each. For more than MAX_CALLS prompts, it raises
+        GatewayError if the client requested the behaviour; if a default set the behaviour, the tokens are not
+        counted."""
         sent = call.sent
         tokenizer, prompts = TOKENIZERS.get(sent.target.profile.tokenizer or ""), call.request.prompt.count
         if tokenizer is None or engine_of(sent.target) in self._mute:
@@ -174,11 +176,11 @@ class Fitting:
                 while (question := await self._done(call, record, counting.next)) is not None:
                     asked = replace(sent, method=question.method, url=question.url, body=question.body, stream=False)
                     answered = await self._answer(replace(call, sent=asked), record)
-                    # The response to a long prompt may hold as many tokens.
+                    # This is processed like the prompt, because the response may list every token of a long prompt.
                     await self._done(call, record, partial(counting.answer, *answered))
         except (TimeoutError, UpstreamError) as error:
             if WINDOW in call.request.injected:
-                # The call itself will report the engine's failure.
+                # The failure is not reported here, because the call itself will report the engine's failure.
                 return Count()
             if isinstance(error, UpstreamError):
                 raise

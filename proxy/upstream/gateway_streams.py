@@ -1,4 +1,5 @@
-"""Streams of the gateway itself: for a response that needs no call, and around another stream."""
+"""Streams that the gateway itself creates: a stream for a response that needs no call, and a stream around another
+stream."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from proxy.upstream.vendor_stream import Stream
 
 
 class LocalStream:
-    """The stream of a response that needs no call. It is a Stream."""
+    """The stream of a response that needs no call. It implements `Stream`."""
 
     __slots__ = ("_events",)
 
@@ -22,7 +23,7 @@ class LocalStream:
         return iter(self._events)
 
     async def wait(self) -> None:
-        """See Stream."""
+        """Do nothing, because there is no connection."""
 
     def take(self) -> Iterator[StreamEvent]:
         return iter(())
@@ -31,10 +32,10 @@ class LocalStream:
         return iter(())
 
     async def finish(self) -> None:
-        """See Stream."""
+        """Do nothing, because there is no connection."""
 
     def close(self) -> None:
-        """See Stream."""
+        """Do nothing, because there is no connection."""
 
 
 @dataclass(slots=True, eq=False)
@@ -67,4 +68,4 @@ class WrappedStream(ABC):
 
     @abstractmethod
     def _seen(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
-        """Yield the events that go on to the client."""
+        """Yield the events that are sent on to the client."""

@@ -13,7 +13,7 @@ from proxy.errors import FieldProblem, invalid_request, upstream_failed
 
 HOPS: Final = "x-dragoman-hops"
 MOST: Final = 4
-"""The most gateways that a request may have passed. No reasonable setup chains more."""
+"""The most gateways through which a request may have passed. No reasonable setup chains more gateways."""
 
 _COUNT: Final = re.compile(r"[0-9]{1,9}")
 _VERDICT: Final = VERDICTS[FailureKind.LOOP]
@@ -27,8 +27,8 @@ _passed: ContextVar[int] = ContextVar("hops", default=0)
 
 
 def arrive(headers: Mapping[str, str]) -> None:
-    """Store the count in a request's headers. Raises GatewayError for MOST or more, and for a text that is not a
-    number."""
+    """Store the number of gateways from a request's headers. Raises GatewayError if the number is MOST or more, or if
+    the header is not a number."""
     text = headers.get(HOPS)
     if text is None:
         return
@@ -41,12 +41,12 @@ def arrive(headers: Mapping[str, str]) -> None:
 
 
 def onward() -> str:
-    """Return the count that calls of this request must send."""
+    """Return the number of gateways that the calls of this request must send."""
     return str(_passed.get() + 1)
 
 
 def may_lead_back(target: Target) -> bool:
-    """Return whether the operator chose the address, so that it may be the address of a gateway."""
+    """Return whether the operator chose the address of the target, so that it may be the address of a gateway."""
     return target.is_engine or target.base_url != target.profile.base_url
 
 

@@ -17,8 +17,8 @@ from proxy.upstream.unanswered_usage import usage_of_call
 from proxy.upstream.vendor_stream import OpenStream, finished, read_through
 
 MAX_WAITING = 8
-"""The most batches of events that a client may leave unread. Beyond that, reading from the vendors of its request
-pauses."""
+"""The most batches of events that a client may leave unread. Beyond this number, reading from the vendors of the
+client's request pauses."""
 
 Open = Callable[[PlannedCall], Awaitable[OpenStream]]
 
@@ -27,8 +27,8 @@ Open = Callable[[PlannedCall], Awaitable[OpenStream]]
 class MergedStream:
     """The streams of several calls as one Stream, in the order in which their events arrive.
 
-    Each call is read by a task of the creator, which runs `pump`. It puts a vendor's failure into the queue instead of
-    raising it, so that earlier events are relayed first.
+    Each call is read by a task of the creator, which runs `pump`. `pump` puts a vendor's failure into the queue instead
+    of raising it, so that earlier events are relayed first.
     """
 
     calls: InitVar[int]
@@ -108,17 +108,17 @@ class MergedStream:
         return events if self.finisher is None else finished(events, self.finisher)
 
     def conclude(self) -> Iterator[StreamEvent]:
-        """Yield the usage once every call has reported its own. It bypasses the queue, so that a timeout of a task that
-        fills the queue cannot lose it."""
+        """Yield the usage once every call has reported its usage. The usage bypasses the queue, so that it is not lost
+        if a task that fills the queue times out."""
         usage, self._usage = self._usage, None
         if usage is not None:
             yield usage
 
     async def finish(self) -> None:
-        """Do nothing, since the tasks free their connections."""
+        """Do nothing, because the tasks free their connections themselves."""
 
     def close(self) -> None:
-        """Do nothing, since the tasks close their connections when they are cancelled."""
+        """Do nothing, because the tasks close their connections when they are cancelled."""
 
     async def pump(self, number: int, call: PlannedCall) -> None:
         """Read one call's stream to its end and hand over its events."""

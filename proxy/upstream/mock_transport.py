@@ -11,7 +11,7 @@ from proxy.errors import GatewayError, model_not_found
 from proxy.upstream.transport import Repeats, Take, UpstreamResponse, fail, read_each
 
 CHUNKS_PER_ITERATION = 16
-"""The number of chunks without a delay after which other tasks may run."""
+"""The most consecutive chunks without a delay. After them other tasks may run."""
 
 SCHEME = "mock://"
 
@@ -30,7 +30,7 @@ class MockResponse:
         self._given = 0
 
     def take_all(self) -> bytes | None:
-        """Return `None`, since the chunks of a response may have delays."""
+        """Return `None`, because the chunks of a response may have delays."""
         return None
 
     async def read(self) -> bytes:
@@ -57,8 +57,9 @@ class MockResponse:
 
 
 def refused_by_mock(target: Target) -> GatewayError | None:
-    """Return the error if the mock does not serve a target; `None` if it does. Faults, delays and long responses need a
-    model that the configuration names. Under an entry for any model, other models are harmless, or do not exist."""
+    """Return the error if the mock does not serve a target; `None` if it does. Models with faults, delays or long
+    responses are only served if the configuration names them. Under an entry for any model, clients can only use the
+    harmless models."""
     if target.model_key.endswith("/*") and not mock.is_harmless(target.upstream_model):
         return model_not_found(f"{target.vendor}/{target.model}", ())
     return None

@@ -1,4 +1,4 @@
-"""Reads the non-streaming response of one call, at once if all of it has arrived."""
+"""Reads the non-streaming response of one call. If all of it has arrived, it is read without waiting."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -28,8 +28,9 @@ in a thread."""
 def read_answer(
     response: UpstreamResponse, record: RequestRecord, deadlines: Deadlines, call: PlannedCall, off_loop: OffLoop
 ) -> Completion | Awaitable[Completion]:
-    """Return the completion if the response is good, of common size and has arrived completely, as nearly every one.
-    Otherwise return an awaitable that reads it. Both raise UpstreamError."""
+    """Return the completion if the response is successful, of common size and has arrived completely, as nearly every
+    response. Otherwise return an awaitable that reads the response. Both the function and the awaitable raise
+    UpstreamError."""
     body = response.take_all() if response.status == 200 else None
     if body is None or len(body) > LONG:
         return _read_on(response, body, record, deadlines, call, off_loop)
@@ -45,7 +46,7 @@ async def _read_on(
     call: PlannedCall,
     off_loop: OffLoop,
 ) -> Completion:
-    """Read a response whose `body`, if it is `None`, may still be arriving. A long one is decoded in a thread."""
+    """Read a response. If `body` is `None`, the body may still be arriving. A long body is decoded in a thread."""
     if not is_good(response):
         raise await refusal(call.sent, response)
     if body is None:
@@ -61,8 +62,8 @@ async def _read_on(
 
 
 def _decoded(response: UpstreamResponse, body: bytes, call: PlannedCall, record: RequestRecord) -> Completion:
-    """Return the completion in a body. Raises UpstreamError if it cannot be decoded, or has other choices than
-    requested."""
+    """Return the completion in a body. Raises UpstreamError if it cannot be decoded, or does not have exactly the
+    requested choices."""
     if not body.startswith(b"{"):
         refuse_page(body)
     try:
@@ -71,7 +72,7 @@ def _decoded(response: UpstreamResponse, body: bytes, call: PlannedCall, record:
         raise _counted(with_status(error, response), usage_in_body(body), record) from None
     choices = completion.choices
     if len(choices) == 1 == call.part.count and choices[0].index == 0:
-        return completion  # as with nearly all responses
+        return completion  # this test suffices for nearly all responses
     try:
         return require_choices(completion, call.part.count)
     except ValueError as problem:
@@ -90,8 +91,8 @@ def _counted(error: UpstreamError, usage: Usage | None, record: RequestRecord) -
 async def read_arriving(
     response: UpstreamResponse, timeouts: Timeouts, deadlines: Deadlines, limit: int = MAX_BODY
 ) -> bytes:
-    """Return the body of a non-streaming response. Each chunk must arrive within the idle timeout. Raises as
-    `read_whole` does."""
+    """Return the body of a non-streaming response. Each chunk must arrive within the idle timeout. Raises the errors of
+    `read_whole`."""
     try:
         if "idle" in timeouts.written:
             deadlines.enter(Phase.IDLE, timeouts.idle)
@@ -109,7 +110,8 @@ def note_chunk(deadlines: Deadlines, idle: float, chunk: bytes) -> None:
 
 
 def with_status(error: UpstreamError, response: UpstreamResponse) -> UpstreamError:
-    """Return the failure with the response's status, since the vendor did respond, though not properly."""
+    """Return the failure with the response's status added, because the vendor did respond, though with an unusable
+    body."""
     failure = error.failure
     return error if failure.status is not None else UpstreamError(replace(failure, status=response.status))
 
@@ -118,8 +120,8 @@ async def until_content(
     response: UpstreamResponse, decoder: StreamDecoder, aside: Aside | None = None, seen: list[StreamPart] | None = None
 ) -> tuple[list[StreamPart], bool]:
     """Return the parts of a stream up to the chunk with its first content, and whether its body is over. Raises
-    UpstreamError. A long first event, and the parts of a chunk after MOST_AT_ONCE, are decoded by `aside`. `seen` gets
-    all decoded parts, also if the stream breaks."""
+    UpstreamError. A long first event, and the parts of a chunk after MOST_AT_ONCE, are decoded by `aside`. All decoded
+    parts are added to `seen`, even if the stream breaks."""
     events: list[StreamPart] = [] if seen is None else seen
     read = reader_of(decoder)
     chunk = await response.read()
@@ -148,8 +150,8 @@ async def until_content(
 
 
 def content_limit(sent: UpstreamRequest) -> float:
-    """Return the most seconds until the first content of a stream. A stream that is made from a non-streaming response
-    has the limit of such a response, unless the operator has set a limit for streams."""
+    """Return the most seconds until the first content of a stream. If the gateway makes the stream from a non-streaming
+    response, the limit of non-streaming responses applies, unless the operator has set a limit for streams."""
     timeouts = sent.target.timeouts
     if not sent.whole or "first_event" in timeouts.written:
         return timeouts.first_event

@@ -1,5 +1,5 @@
-"""Builds the headers of a call to a vendor, with their precedence. It opens no socket, so that a dry run can show
-them."""
+"""Builds the headers of a call to a vendor, with their precedence. The module opens no socket, so that a dry run can
+show the headers."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -22,8 +22,8 @@ _LISTS: Final = frozenset({"anthropic-beta"})
 
 
 def call_headers(sent: UpstreamRequest, credential: Mapping[str, str], request_id: str) -> CIMultiDict[str]:
-    """Return a call's headers, with names in any case. `credential` holds the headers of the target's credential, in
-    clear text for a socket, masked for people.
+    """Return a call's headers, with names in any case. `credential` holds the headers of the target's credential. They
+    are in clear text for a socket, and masked for people.
 
     The operator's headers replace headers of the request, some of which come from the client. Lists are joined.
     """
@@ -42,8 +42,8 @@ def call_headers(sent: UpstreamRequest, credential: Mapping[str, str], request_i
 
 
 def sent_id(request_id: str, target: Target) -> str:
-    """Return a request's id in the form that is sent to a target. An id that names an address is changed for engines,
-    since vLLM's connectors for disaggregated serving parse the addresses of their peers from this header."""
+    """Return a request's id in the form that is sent to a target. An id that contains an address is changed for
+    engines, because vLLM's connectors for disaggregated serving parse the addresses of their peers from this header."""
     if ":" in request_id and target.is_engine and names_address(request_id):
         return request_id.replace(":", "-")
     return request_id

@@ -1,4 +1,4 @@
-"""Sends one call of an attempt, and repeats it if there is a cause. Calls are repeated only here.
+"""Sends one call of an attempt, and repeats it if there is a RepeatCause. Calls are repeated only in this module.
 
 A repeat does not count against the retry budget or `retries.attempts`. It is noted in the request's record, and runs
 within the deadline of its attempt.
@@ -32,8 +32,9 @@ Without: TypeAlias = Callable[[UnifiedRequest, UpstreamRequest], Unsealed | None
 
 
 def may_repeat_call(cause: RepeatCause, repeats: Repeats, safety: Literal["safe", "strict", "off"]) -> bool:
-    """Return whether a call may be repeated within its attempt: once for each cause. Only after STALE_CONNECTION the
-    vendor may have executed the first call, though this is unlikely. Then the operator's `retries.safety` decides."""
+    """Return whether a call may be repeated within its attempt, which it may once for each cause. Only after
+    STALE_CONNECTION may the vendor have executed the first call, though this is unlikely. Then the operator's
+    `retries.safety` decides."""
     return cause not in repeats and (cause is not RepeatCause.STALE_CONNECTION or safety == "safe")
 
 
@@ -50,7 +51,7 @@ class CallSender:
         self, call: PlannedCall, record: RequestRecord, make: Callable[[PlannedCall, Repeats], Awaitable[T]]
     ) -> T:
         """Return the result of `make` for the call, which is repeated as long as there is a cause. `make` gets the call
-        and the causes of its repeats so far. Raises the first UpstreamError that is not a cause."""
+        and the causes of its repeats so far. Raises the first UpstreamError that is not a cause for a repeat."""
         repeats: Repeats = ()
         while True:
             try:
@@ -64,8 +65,8 @@ class CallSender:
     async def again(
         self, call: PlannedCall, error: UpstreamError, repeats: Repeats, record: RequestRecord
     ) -> tuple[PlannedCall, Repeats] | None:
-        """Return the call that repeats a failed one, and the causes of its repeats including this one, which is
-        recorded; `None` if it is not repeated."""
+        """Return the call that repeats a failed call, and the causes of its repeats. They include the cause of this
+        repeat, which is recorded. Return `None` if the failed call is not repeated."""
         if not isinstance(error, RepeatableError):
             made = await self._changed(call, error.failure, repeats, record)
             if made is None:
@@ -94,8 +95,8 @@ class CallSender:
         return None if smaller is None else (RepeatCause.CONTEXT_WINDOW, smaller)
 
     async def _bare(self, call: PlannedCall, without: Without, record: RequestRecord) -> PlannedCall | None:
-        """Return the call without the reasoning that its vendor refuses, and record the dropped fields; `None` if that
-        is impossible."""
+        """Return the call without the reasoning that its vendor refuses, and record the dropped fields; `None` if the
+        call cannot be made without it."""
         if self._threads is None or not is_heavy(call.sent.body):
             made = _left_out(call, without)
         else:
@@ -137,11 +138,11 @@ class CallSender:
         self, sent: UpstreamRequest, record: RequestRecord, repeats: Repeats, *, generates: bool = True
     ) -> Coroutine[object, object, UpstreamResponse]:
         """Send a call and return its response, whatever its status. A call that `generates` is stored as the attempt's
-        call. Raises as Transport.open does."""
+        call. Raises the errors of Transport.open."""
         if generates and record.attempts:
             record.attempts[-1].sent = sent
         transport = self._mock if sent.url.startswith(SCHEME) else self._http
-        if (trace := record.trace) is not None:  # the attempt's span is the parent
+        if (trace := record.trace) is not None:  # the attempt's span is the parent of the vendor's span
             sent.carry_trace(trace.line or trace.lines(len(record.attempts)), TRACE_HEADERS)
         return transport.open(sent, record.request_id, repeats)
 

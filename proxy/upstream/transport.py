@@ -21,11 +21,12 @@ MAX_BODY = 32 * 1024 * 1024
 """The most bytes of a non-streaming response."""
 
 SHOWN = 200
-"""The most characters of a web page that are logged if it arrives instead of a response."""
+"""The most characters that are logged of a web page that arrives instead of a response."""
 
 
 Take = Callable[[bytes], bool]
-"""Takes a chunk of a body, empty at its end. Returns whether it wants the next chunk; False at the end."""
+"""A function that takes a chunk of a body; the chunk is empty at the body's end. It returns whether it wants the next
+chunk, and False at the end."""
 
 
 class UpstreamResponse(Protocol):
@@ -37,7 +38,7 @@ class UpstreamResponse(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The response headers. Of repeated headers the last one counts."""
+        """The response headers. If a header is repeated, its last value counts."""
 
     @property
     def head(self) -> bytes:
@@ -51,8 +52,8 @@ class UpstreamResponse(Protocol):
         """Return the next chunk of the body, empty at its end. Raises UpstreamError if the body broke off."""
 
     async def each(self, take: "Take") -> None:
-        """Call `take` with each chunk that `read` would return, as it arrives, until it returns False. Raises the
-        exceptions of both. `take` may be called outside the waiting task."""
+        """Call `take` with each chunk that `read` would return, as the chunk arrives, until `take` returns False.
+        Raises the exceptions of `read` and `take`. `take` may be called outside the waiting task."""
 
     def release(self) -> None:
         """Free the connection for another request if the body was read to its end, else close it."""
@@ -79,7 +80,8 @@ NO_REPEATS: Final[Repeats] = ()
 """The causes for a call that has not been made before."""
 
 FRESH_CONNECTION: Final[Repeats] = (RepeatCause.STALE_CONNECTION,)
-"""The causes for calls that must not be repeated and therefore use no pooled connection."""
+"""The causes that are passed for a call that must not be repeated. With them the call does not use a pooled
+connection."""
 
 
 class RepeatableError(UpstreamError):
@@ -97,8 +99,8 @@ class Transport(Protocol):
     async def open(self, request: UpstreamRequest, request_id: str, repeats: Repeats = ()) -> UpstreamResponse:
         """Send the call with `request_id` as its `x-request-id`, and return the response once its head has arrived.
 
-        `repeats` are the causes of earlier repeats of this call. After STALE_CONNECTION it uses a fresh connection.
-        Raises RepeatableError, once for each cause, and UpstreamError.
+        `repeats` are the causes of earlier repeats of this call. If STALE_CONNECTION is among them, the call uses a
+        fresh connection. Raises RepeatableError, once for each cause, and UpstreamError.
         """
 
     async def aclose(self) -> None:
@@ -106,7 +108,7 @@ class Transport(Protocol):
 
 
 def fail(kind: FailureKind, message: str) -> UpstreamError:
-    """Return an UpstreamError with a message of the gateway."""
+    """Return an UpstreamError whose message is the gateway's own text."""
     return UpstreamError(Failure(kind, message, ours=True))
 
 
@@ -117,14 +119,14 @@ async def read_each(response: UpstreamResponse, take: Take) -> None:
 
 
 def unwatched(chunk: bytes) -> None:
-    """Ignore a chunk. It is for bodies that only the request's deadline limits."""
+    """Ignore a chunk. This function is for bodies whose arrival only the request's deadline limits."""
 
 
 async def read_whole(response: UpstreamResponse, arrived: Callable[[bytes], None], limit: int = MAX_BODY) -> bytes:
     """Return the body. `arrived` gets each chunk. Raises UpstreamError for more than `limit` bytes, or if the body
     breaks off."""
-    # It is not a list of chunks, since chunks of one byte would take a hundred bytes of memory each. BytesIO returns
-    # its value without a copy. Copying 30 MB would take 15 ms.
+    # The chunks are not stored in a list, because each chunk of one byte would take a hundred bytes of memory. BytesIO
+    # returns its value without a copy. Copying 30 MB would take 15 ms.
     body, received = BytesIO(), 0
     while chunk := await response.read():
         arrived(chunk)
@@ -150,7 +152,7 @@ async def read_error(response: UpstreamResponse) -> bytes:
 
 
 def refuse_page(start: bytes) -> None:
-    """Raise UpstreamError for an HTML page, whatever its content type, since it comes from a proxy in front of the
+    """Raise UpstreamError for an HTML page of any content type, because such a page comes from a proxy in front of the
     vendor."""
     if start[:SHOWN].lstrip()[:1] == b"<":
         # The ellipsis shows `conceal` that a credential may have been cut in two.

@@ -1,7 +1,7 @@
-"""Usage of calls whose responses the client does not get. It counts, since vendors bill it.
+"""The usage of calls whose responses the client does not get. This usage counts, because vendors bill it.
 
 Usage that a vendor reported counts unchanged. If a call ended before its usage was reported, because the client left, a
-deadline passed or the connection broke, the prompt counts with its estimate. A refused call is not billed.
+deadline passed or the connection broke, the estimated usage of the prompt counts. A refused call is not billed.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from proxy.deadlines import DeadlinePassed
 from proxy.request_record import RequestRecord
 
 LONG_BODY: Final = 128 * 1024
-"""The bytes of a call from which on its usage is estimated by its length."""
+"""The usage of a call with at least this many bytes is estimated from the length alone."""
 
 _UNANSWERED: Final = frozenset({FailureKind.TIMEOUT, FailureKind.SERVER, FailureKind.TRUNCATED})
 """Kinds of failures of a call that ended without a response. They have no status."""
@@ -33,7 +33,8 @@ def is_billed(error: BaseException, sent: UpstreamRequest) -> bool:
     if not sent.written:
         return False
     if not isinstance(error, UpstreamError):
-        # These are errors of the client's connection, since errors of the vendor's have become UpstreamErrors.
+        # These are errors of the client's connection, because errors of the vendor's connection have become
+        # UpstreamErrors.
         return isinstance(error, asyncio.CancelledError | ConnectionError | DeadlinePassed)
     failure = error.failure
     if error.counted:
@@ -70,8 +71,8 @@ def count_failed_call(
     seen: Sequence[StreamPart] = (),
     decoder: StreamDecoder | None = None,
 ) -> None:
-    """Count the usage of a call that `error` ended before its content: the usage that is among `seen` or that `decoder`
-    has read, or else an estimate if the vendor has generated text or may bill the prompt."""
+    """Count the usage of a call that `error` ended before its content: the usage in `seen`, or the usage that `decoder`
+    has read. Without such a usage, an estimate counts if the vendor has generated text or may bill the prompt."""
     shown = [each for each in seen if isinstance(each, Usage)]
     reported = shown[-1] if shown else usage_so_far(decoder)
     size = sum([_size_of(each) for each in seen])

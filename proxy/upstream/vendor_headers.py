@@ -34,8 +34,8 @@ MOST_PASSED: Final = 32
 
 
 def request_id_in(head: bytes, ours: str) -> str:
-    """Return the vendor's id of a request, empty if there is none. The gateway's own id `ours`, which engines send
-    back, does not count."""
+    """Return the vendor's id of a request; empty if there is no such id. The gateway's own id, `ours`, which engines
+    send back, is ignored."""
     for found in _ID_LINE.finditer(head):
         if (named := found[1].decode()) != ours:
             return named
@@ -43,7 +43,7 @@ def request_id_in(head: bytes, ours: str) -> str:
 
 
 def request_id_in_body(body: bytes) -> str:
-    """Return the vendor's id of a request in an error body, empty if there is none."""
+    """Return the vendor's id of a request from an error body; empty if the body has no id."""
     found = _ID_MEMBER.search(body)
     return "" if found is None else found[1].decode()
 

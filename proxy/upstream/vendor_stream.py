@@ -18,8 +18,8 @@ T = TypeVar("T")
 P = TypeVar("P", bound=StreamPart)
 
 TAIL_WAIT = 2.0
-"""The seconds for which the terminator of a finished response is awaited. Some servers keep the connection open instead
-of sending it."""
+"""The most seconds for which the terminator of a finished response is awaited. Some servers keep the connection open
+instead of sending it."""
 
 DRAIN_WAIT = 0.25
 """The most seconds for reading to the body's end, so that the connection can serve another request."""
@@ -28,7 +28,7 @@ MAX_DRAIN = 64 * 1024
 """The most bytes that are read to reach the body's end."""
 
 LONG_EVENT = 64 * 1024
-"""The received bytes of an event from which on it is decoded in a thread. An event of 14 MB may hold 200,000 log
+"""An event of at least this many received bytes is decoded in a thread. An event of 14 MB may hold 200,000 log
 probabilities, which take 1.8 s to read and to write."""
 
 MOST_AT_ONCE = 500
@@ -37,24 +37,26 @@ every chunk is one part, however large. A chunk of 256 KiB may hold 4,000 parts 
 different unknown field."""
 
 _UNTRACKED_BYTES = 4096
-"""The most bytes since the last event up to which the ends of events are not tracked, as with most chunks."""
+"""The most bytes since the last event for which the ends of events are not tracked. Most chunks stay below this
+limit."""
 
 
 Parts = Iterable[StreamPart]
 RunAndRest = tuple[TextRun, bytes]
-"""A run, and the rest of the chunk after it. See RunDecoder.read_run."""
+"""A run, and the rest of the chunk after the run. RunDecoder.read_run returns this pair."""
 
 HandOn = Callable[[Parts], bool]
-"""Takes the parts of a chunk, whose iteration raises UpstreamError if the stream breaks. Returns whether to go on."""
+"""A function that takes the parts of a chunk and returns whether to go on. The iteration over the parts raises
+UpstreamError if the stream breaks."""
 
 
 HandRunOn = Callable[[TextRun], bool]
-"""Takes a chunk that is a single run. Returns whether to go on."""
+"""A function that takes a chunk that is a single run, and returns whether to go on."""
 
 
 Shorten = Callable[[RunDecoder, Take], Take]
-"""Returns a function that takes the chunks of a stream. It leaves chunks that it does not relay itself to the given
-function."""
+"""A function that returns a faster function for the chunks of a stream. The returned function passes the chunks that it
+does not relay itself to the given function."""
 
 
 class Aside(Protocol):
@@ -77,7 +79,8 @@ class Stream(Protocol):
         """Wait for the next chunk, or the end. Raises UpstreamError."""
 
     def take(self) -> Iterator[StreamEvent]:
-        """Return the events of the chunk. Raises UpstreamError if the stream breaks, after the events before that."""
+        """Return the events of the chunk. If the stream breaks, the iterator raises UpstreamError after the events that
+        precede the break."""
 
     def conclude(self) -> Iterator[StreamEvent]:
         """Return the events that the decoder still holds, if the rest of the stream is not awaited."""
@@ -91,9 +94,9 @@ class Stream(Protocol):
 
 @dataclass(slots=True, eq=False)
 class OpenStream:
-    """The stream of one call, see Stream. `events` are the parts that were read so far, `ended` says whether the body
-    is over. Without `aside` everything is decoded on the event loop. `_unended` is the approximate number of bytes
-    since the last event. `_read` are the events to be taken next: the events of a heavy chunk, or the rest of a chunk
+    """The stream of one call. `events` are the parts that were read so far. `ended` is true if the body is over.
+    Without `aside` everything is decoded on the event loop. `_unended` is the approximate number of bytes since the
+    last event. `_read` are the events that the next `take` returns: the events of a heavy chunk, or the rest of a chunk
     with many events."""
 
     response: UpstreamResponse
@@ -114,8 +117,9 @@ class OpenStream:
         return self._finished(without_runs(self.first_parts()))
 
     def first_parts(self) -> Sequence[StreamPart]:
-        """Return the same as `first`, with runs not split into events, and before any post-processing."""
-        # They are not stored any longer: the stream may last for minutes, and the first chunk may be large.
+        """Return the parts that were read up to the first content, with runs not split into events, and before any
+        post-processing."""
+        # The parts are released here, because the stream may last for minutes and the first chunk may be large.
         events, self.events = self.events, ()
         return events
 
@@ -150,7 +154,7 @@ class OpenStream:
             yield each
 
     def _begin(self, parts: Iterable[StreamPart]) -> Iterator[StreamPart]:
-        """Yield the first MOST_AT_ONCE parts, and store the others to be taken next."""
+        """Yield the first MOST_AT_ONCE parts, and store the others for the next `take`."""
         every = iter(parts)
         for count, each in enumerate(every, 1):
             yield each
@@ -159,8 +163,8 @@ class OpenStream:
                 return
 
     def each(self, hand: HandOn, hand_run: HandRunOn, shorten: Shorten | None = None) -> Awaitable[None]:
-        """Do as `hand_each` describes. A chunk is decoded and handed on within the callback that received it. A heavy
-        chunk is left for the next call, unless it is taken before that."""
+        """Implement `hand_each` for this stream. Each chunk is decoded and handed on within the callback that received
+        it. A heavy chunk is left for the next call of this method, unless `take` takes it first."""
         if (aside := self.aside_if_heavy) is not None:
             return self._hand_heavy(hand, aside)
         decoder = self.decoder
@@ -169,7 +173,7 @@ class OpenStream:
         return self.response.each(take if runs is None or shorten is None else shorten(runs, take))
 
     def _receive(self, hand: HandOn, hand_run: HandRunOn, runs: RunDecoder | None, chunk: bytes) -> bool:
-        """Hand on a chunk, or the end. Return whether to go on, which is False for a heavy chunk."""
+        """Hand on a chunk, or the end of the stream. Return whether to go on: False for a heavy chunk."""
         self.ended = not chunk
         if self._unended > LONG_EVENT and chunk and self.aside is not None:  # then it is heavy
             self._chunk = chunk
@@ -212,7 +216,7 @@ MOST_SINGLE = 6
 has fewer events than this before the first one whose form can be learned."""
 
 Read = Callable[[bytes], Parts]
-"""Decodes a chunk of a stream. Raises UpstreamError."""
+"""A function that decodes a chunk of a stream. It raises UpstreamError."""
 
 
 def reader_of(decoder: StreamDecoder) -> Read:
@@ -226,15 +230,15 @@ def _parts_of(decoder: RunDecoder, chunk: bytes) -> Parts:
 
 
 def _parts_after(found: RunAndRest | None, decoder: RunDecoder, chunk: bytes) -> Parts:
-    """Return the parts of a chunk, which begins with the run `found` if there is one."""
+    """Return the parts of a chunk. If `found` is not `None`, the chunk begins with this run."""
     if found is None and chunk.find(b"\n\n") + 2 in (1, len(chunk)):
         return decoder.feed(chunk)  # most other chunks are one event, or a part of one
     return _with_runs(decoder, found, chunk)
 
 
 def _with_runs(decoder: RunDecoder, found: RunAndRest | None, chunk: bytes) -> Iterator[StreamPart]:
-    """Yield the parts of a chunk, which begins with the run `found` if there is one: runs, and the events between and
-    after them."""
+    """Yield the parts of a chunk: runs, and the events between and after the runs. If `found` is not `None`, the chunk
+    begins with this run."""
     left = MOST_SINGLE
     while True:
         if found is not None:
@@ -261,8 +265,8 @@ def without_runs(parts: Iterable[StreamPart]) -> Iterator[StreamEvent]:
 
 
 def read_now(events: Iterator[P]) -> Iterator[P]:
-    """Read all events, and return an iterator over them, which raises the UpstreamError that ended them if there was
-    one."""
+    """Read all events, and return an iterator over them. If an UpstreamError ended the events, the iterator raises it
+    at its end."""
     found: list[P] = []
     try:
         found.extend(events)
@@ -292,20 +296,21 @@ class PartsStream(ABC):
 
     @abstractmethod
     def first_parts(self) -> Parts:
-        """Return the same as `first`, with runs not split into events."""
+        """Return the parts that were read up to the first content, with runs not split into events."""
 
     @property
     def aside_if_heavy(self) -> Aside | None:
-        """The threads for a heavy chunk, `None` by default, as in OpenStream."""
+        """The threads that must decode the received chunk if it is heavy. By default there are no threads."""
         return None
 
     @abstractmethod
     def each(self, hand: HandOn, hand_run: HandRunOn, shorten: Shorten | None = None) -> Awaitable[None]:
-        """Do as `hand_each` describes."""
+        """Implement `hand_each` for this stream."""
 
 
 def first_parts(stream: Stream) -> Parts:
-    """Return the same as the stream's `first`, with runs if the stream supports them and is not post-processed."""
+    """Return the parts of the stream up to its first content, with unsplit runs if the stream supports runs and is not
+    post-processed."""
     if isinstance(stream, OpenStream):  # the usual class, and a cheap test, unlike the test for an abstract class
         return stream.first_parts() if stream.finisher is None else stream.first()
     return stream.first_parts() if isinstance(stream, PartsStream) else stream.first()
@@ -314,15 +319,16 @@ def first_parts(stream: Stream) -> Parts:
 def hand_each(stream: Stream, hand: HandOn, hand_run: HandRunOn, shorten: Shorten | None = None) -> Awaitable[None]:
     """Call `hand` with the parts of each chunk of a stream as it arrives, including the parts at the end, until it
     returns False or the stream is over. For a chunk that is a single run, call `hand_run` instead. Raises the
-    exceptions of the stream and of both functions, which may be called outside the waiting task. If nothing else
-    observes the stream, `shorten` may put a faster function before both."""
+    exceptions of the stream and of both functions. The functions may be called outside the waiting task. If nothing
+    else observes the stream, `shorten` may put a faster function before `hand` and `hand_run`."""
     if isinstance(stream, OpenStream | PartsStream):
         return stream.each(hand, hand_run, shorten)
     return _pull_each(stream, hand)
 
 
 def aside_of(stream: Stream) -> Aside | None:
-    """Return the threads that are to decode the next chunk of a stream; `None` if it is light. See OpenStream."""
+    """Return the threads that must decode the next chunk of a stream, as `OpenStream.aside_if_heavy` defines them;
+    `None` if the chunk is light."""
     return stream.aside_if_heavy if isinstance(stream, OpenStream | PartsStream) else None
 
 
@@ -336,7 +342,7 @@ async def _pull_each(stream: Stream, hand: HandOn) -> None:
 async def drain(response: UpstreamResponse) -> None:
     """Read the few bytes after a complete response, so that the connection can be reused. Close it if more follows."""
     if response.take_all() is not None:
-        return  # the usual case: a timeout and a wait would cost 10 us
+        return  # in the usual case everything has arrived, and a timeout with a wait would cost 10 us
     size = 0
     try:
         async with asyncio.timeout(DRAIN_WAIT):
@@ -348,7 +354,7 @@ async def drain(response: UpstreamResponse) -> None:
 
 
 Hand = Callable[[Iterator[StreamEvent]], Awaitable[int]]
-"""Takes the events of a chunk, and returns how many choices ended in them."""
+"""A function that takes the events of a chunk, and returns how many choices ended in them."""
 
 
 async def read_through(stream: OpenStream, expected: int, hand: Hand) -> None:
@@ -366,7 +372,8 @@ async def read_through(stream: OpenStream, expected: int, hand: Hand) -> None:
 async def read_tail(
     stream: Stream, wait: Callable[[], Awaitable[None]], hand: Callable[[Iterator[StreamEvent]], Awaitable[object]]
 ) -> None:
-    """Read the usage and the terminator after the end of the last choice. If they are missing, this is not a failure.
+    """Read the usage and the terminator after the end of the last choice. A missing usage or terminator is not a
+    failure.
 
     `wait` waits for the next chunk, `hand` takes its events. Raises UpstreamError for an error that the vendor sends.
     """
@@ -383,8 +390,8 @@ async def read_tail(
 
 
 def _settled(events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
-    """Yield events up to a TRUNCATED error, which is ignored since every choice has ended, so the response is
-    complete."""
+    """Yield events up to a TRUNCATED error. The error is ignored, because every choice has ended and the response is
+    therefore complete."""
     try:
         yield from events
     except UpstreamError as error:

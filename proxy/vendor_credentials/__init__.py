@@ -1,1 +1,1 @@
-"""Credentials that expire: fetch them, cache them and put them on calls."""
+"""Fetches credentials that expire, caches them and puts them on calls."""

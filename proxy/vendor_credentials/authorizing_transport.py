@@ -21,16 +21,17 @@ from proxy.vendor_credentials.token_cache import CachedToken, Fetched, Token
 REFUSED: Final = "The upstream refused a token that has been replaced since."
 
 MAX_FETCHES: Final = 8
-"""The maximum number of concurrent fetches by blocking libraries."""
+"""The most concurrent fetches by blocking libraries."""
 
 FORGET_AFTER: Final = 3600.0
-"""Seconds after which an unused credential is forgotten: a reload has removed it from the configuration."""
+"""Seconds after which an unused credential is forgotten, because a reload has probably removed it from the
+configuration."""
 
 
 class AuthorizedTransport:
-    """A transport that wraps another one and adds tokens. Calls with a key of their own pass unchanged. The other
-    calls wait if there is no valid token. Tokens are cached by their source, so they outlive reloads that do not
-    change the source.
+    """A transport that wraps another one and adds tokens. Calls that already have a key are sent unchanged. The other
+    calls wait if there is no valid token. Tokens are cached by their source, so they outlive reloads that do not change
+    the source.
 
     `clock` returns seconds.
     """
@@ -46,7 +47,7 @@ class AuthorizedTransport:
     ) -> Coroutine[object, object, UpstreamResponse]:
         """Open the call with the current token. Raises UpstreamError (AUTH) if no token can be obtained."""
         source = request.target.credential.source
-        # Most calls carry a key: no coroutine for them.
+        # Most calls carry a key, and for them no extra coroutine is created.
         if source is None:
             return self._inner.open(request, request_id, repeats)
         cached = self._cached.get(source) or self._new(source, request.target)

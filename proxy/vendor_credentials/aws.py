@@ -1,7 +1,7 @@
 """Keys from AWS's own credential chain, and calls signed with them (by `providers.dialects.platforms.aws_sigv4`).
 
-Source: botocore 1.44.5. Its own refresh is not used: every fetch walks the chain anew. So keys that were replaced in a
-file or revoked are noticed.
+Source: botocore 1.44.5. botocore's own refresh is not used. Every fetch goes through the whole chain again, so that
+keys are noticed that were replaced in a file or revoked.
 """
 
 import re
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from botocore.session import Session
 
 DEFAULT_LIFETIME: Final = 900.0
-"""Seconds for which keys without an expiry are used. After that, files and environment are read again."""
+"""Seconds for which keys without an expiry are used. After that, the files and the environment variables are read
+again."""
 
 MIN_LIFETIME: Final = 600.0
 """The minimum lifetime in seconds of temporary keys from botocore's chain, if botocore does not report their expiry."""
@@ -35,7 +36,8 @@ _EXPIRED_ERRORS: Final = ("ExpiredToken", "UnrecognizedClient", "InvalidClientTo
 """Prefixes of the error types of AWS's 403 responses that a newer set of keys could fix."""
 
 _ERROR_NAME: Final = re.compile(r"[A-Z][A-Za-z]{2,63}")
-"""The name of an AWS error. Other text is not repeated: it may come from a server other than AWS."""
+"""The name of an AWS error. Any other text is not repeated in messages, because it may come from a server other than
+AWS."""
 
 _PREFIX: Final = "x-amz"
 

@@ -1,4 +1,4 @@
-"""Run blocking fetches off the event loop."""
+"""Runs blocking fetches off the event loop."""
 
 import asyncio
 import time
@@ -12,7 +12,7 @@ from proxy.vendor_credentials.token_cache import Fetched
 @dataclass(slots=True, eq=False)
 class InThread:
     """A blocking fetch in a thread, one at a time. If its caller gives up, the fetch continues, and the next caller
-    gets its result. So a slow library is waited for twice at most, and one that hangs blocks one thread.
+    gets its result. So callers wait at most twice for a slow library, and a library that hangs blocks only one thread.
 
     The event loop's own threads are not used, because they resolve host names. `clock` returns seconds.
     """

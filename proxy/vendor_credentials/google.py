@@ -21,8 +21,8 @@ DEFAULT_LIFETIME: Final = 900.0
 
 
 class GoogleFetch:
-    """Fetches tokens for a source by blocking calls. The credentials object is reused while it works: reading a
-    service account's key holds the interpreter lock for 30 ms."""
+    """Fetches tokens for a source by blocking calls. The credentials object is reused as long as it works, because
+    reading a service account's key holds the interpreter lock for 30 ms."""
 
     def __init__(self, source: GoogleSource) -> None:
         self._source = source
@@ -55,7 +55,7 @@ def _load_credentials(source: GoogleSource) -> "Credentials":
     if source.file is None:
         found, _ = default(scopes=[source.scope])
     else:
-        # The library deprecates this function for files from untrusted sources. This file is the operator's.
+        # The library deprecates this function for files from untrusted sources, but this file belongs to the operator.
         found, _ = load_credentials_from_file(source.file, scopes=[source.scope])  # type: ignore[no-untyped-call]
     return found
 

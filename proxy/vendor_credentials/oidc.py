@@ -42,7 +42,8 @@ _ERRORS: Final = frozenset(
         "unsupported_grant_type",
     }
 )
-"""The error codes of RFC 6749 and 8707. Other codes are not logged: providers echo the values that they received."""
+"""The error codes of RFC 6749 and 8707. Other codes are not logged, because providers may repeat values that they
+received."""
 
 
 class OidcFetch:
@@ -100,7 +101,8 @@ def _fields(source: OidcSource | ExchangeSource) -> dict[str, str | None]:
 
 
 def _client(source: OidcSource | ExchangeSource) -> Credential:
-    """Return the client's credential as a header. Both halves are form-encoded first, as RFC 6749 requires."""
+    """Return the client's credential as a header. The client's id and secret are form-encoded first, as RFC 6749
+    requires."""
     if isinstance(source, ExchangeSource) or source.client_auth == "post":
         return Credential()
     pair = f"{quote_plus(source.client_id)}:{quote_plus(reveal(source.client_secret))}"
@@ -125,7 +127,7 @@ def _fetched(answer: dict[str, object]) -> Fetched:
 
 
 def _lifetime(expires_in: object) -> float:
-    """Return the lifetime in seconds. Some providers send the number as text."""
+    """Return the token's lifetime in seconds. Some providers send the number as text."""
     if isinstance(expires_in, str) and re.fullmatch(r"[0-9]{1,9}", expires_in):
         return float(expires_in)
     return float(expires_in) if isinstance(expires_in, int | float) else DEFAULT_LIFETIME

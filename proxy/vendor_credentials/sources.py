@@ -1,5 +1,5 @@
-"""Find the source of a deployment's credentials, from the operator's settings and the vendor's profile. Fetches
-nothing."""
+"""Finds the source of a deployment's credentials from the operator's settings and the vendor's profile. This module
+fetches no credentials."""
 
 import re
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ _REGION: Final = re.compile(r"\.([a-z]{2}(?:-[a-z]+)+-[0-9])\.(?:vpce\.)?(?:amaz
 
 @dataclass(frozen=True, slots=True)
 class MissingSetting:
-    """A missing setting. `message` states which key to set."""
+    """A missing setting. `message` names the key of the configuration to set."""
 
     message: str
 
@@ -76,8 +76,8 @@ def source_of(deployment: Deployment) -> Source | MissingSetting | None:
 
 
 def _in_domain_of(endpoint: str, base_url: str) -> bool:
-    """Return whether an address is in the same domain as the endpoint that exchanges keys. No other endpoint may get
-    the key."""
+    """Return whether an address is in the same domain as the endpoint that exchanges keys. No endpoint in another
+    domain may get the key."""
     domain = (urlsplit(endpoint).hostname or "").partition(".")[2]
     return (urlsplit(base_url).hostname or "").endswith(f".{domain}")
 

@@ -16,20 +16,20 @@ from proxy.background_tasks import SharedTask
 from proxy.upstream.transport import fail
 
 RENEW_BEFORE = 300.0
-"""Seconds before a token's expiry at which it is renewed. It is still used meanwhile."""
+"""A token is renewed this many seconds before its expiry. The old token is used until the renewal has ended."""
 
 RENEW_BEFORE_SHARE = 0.2
-"""The same lead as a share of the token's lifetime, for tokens that are valid for minutes only."""
+"""The same lead time as a share of the token's lifetime, for tokens that are valid for only a few minutes."""
 
 DEADLINE = 15.0
-"""The maximum seconds of a fetch. After that, the calls that wait for it fail."""
+"""The most seconds that a fetch may take. After that, the calls that wait for the fetch fail."""
 
 LONGEST_PAUSE = 60.0
 """The longest pause between two failing fetches, in seconds."""
 
 TRUSTED_AFTER = 60.0
-"""Seconds after which a token counts as valid although an upstream refuses it. Before that, a fresh token may be
-refused too."""
+"""Once a token is this many seconds old, earlier refusals are forgotten, so that its refusal is followed by a fetch at
+once. A younger token may be refused for the same cause as the token before it."""
 
 NO_CREDENTIAL = "The gateway has no valid credential for the upstream at the moment."
 
@@ -38,7 +38,7 @@ REMEMBERED = 4
 
 
 class Token(Protocol):
-    """Makes the credential of a call."""
+    """A token from which the credential of each call is made."""
 
     def secrets(self) -> Sequence[SecretStr]:
         """Return the secret parts of the token, which no response may repeat."""
@@ -76,7 +76,7 @@ class Fetched:
 
 
 class Unobtainable(Exception):
-    """No token can be obtained. `reason` is for the log and contains only the gateway's own words."""
+    """The error if no token can be obtained. `reason` is for the log and contains only the gateway's own words."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -107,9 +107,9 @@ class Pause:
 
 
 class CachedToken:
-    """A token that is renewed before it expires. The first call that notices starts the renewal and does not wait for
-    it. Calls wait only if there is no valid token, and all of them wait for the same fetch. `name` is for the log;
-    `clock` returns seconds."""
+    """A token that is renewed before it expires. The first call after the token is due for renewal starts the renewal
+    and does not wait for it. Calls wait only if there is no valid token, and all of them wait for the same fetch.
+    `name` is for the log; `clock` returns seconds."""
 
     def __init__(self, name: str, fetch: Callable[[], Awaitable[Fetched]], clock: Callable[[], float]) -> None:
         self._name = name
@@ -142,14 +142,16 @@ class CachedToken:
         return self._token
 
     async def newer_than(self, refused: Token) -> Token | None:
-        """Return a newer token than one that an upstream refused. Return `None` if no newer one can be obtained, or if
-        fresh ones are refused as well. Until then, other calls use the old token, which other upstreams may accept."""
+        """Return a newer token than the token that an upstream refused. Return `None` if no newer token can be
+        obtained, or if fresh tokens are refused as well. Until there is a newer token, other calls use the old one,
+        which other upstreams may accept."""
         if self._token is refused and (self._renewal.running or self._may_fetch_again()):
             await self._renewal.run()
         return None if self._token is refused else self._token
 
     def _may_fetch_again(self) -> bool:
-        """Return whether a refusal justifies a fetch. Repeated refusals do not: the token is not their cause."""
+        """Return whether a refusal justifies a fetch. Repeated refusals do not justify one, because then the token is
+        not the cause."""
         now = self._clock()
         if now - self._since >= TRUSTED_AFTER:
             self._refusals.end()

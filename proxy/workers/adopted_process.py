@@ -17,7 +17,7 @@ _SET_CHILD_SUBREAPER: Final = 36
 """The number of the option in linux/prctl.h."""
 
 UNKNOWN: Final = 255
-"""The exit status if the real one is lost; asyncio's processes use the same value."""
+"""The exit status if the real status is lost; asyncio's processes use the same value."""
 
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 _ZERO: Final = ctypes.c_ulong(0)
@@ -41,8 +41,8 @@ def can_adopt() -> bool:
 
 @contextmanager
 def adopting() -> Iterator[None]:
-    """Adopt the descendants whose parents end during the block, and no later ones: later ones would stay as zombies,
-    because this process does not wait for them. Raises OSError."""
+    """Adopt the descendants whose parents end during the block. Descendants whose parents end later are not adopted:
+    they would stay as zombies, because this process does not wait for them. Raises OSError."""
     _set_subreaper(1)
     try:
         yield
@@ -58,7 +58,7 @@ def _set_subreaper(on: int) -> None:
 
 class AdoptedProcess:
     """An adopted child, with the part of asyncio's Process that its owner needs. Only this object may wait for it:
-    until then, no other process gets its number."""
+    until this object has waited, no other process gets the child's number."""
 
     def __init__(self, pid: int) -> None:
         """Begin to wait, on the running loop. Raises OSError."""

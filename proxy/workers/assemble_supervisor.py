@@ -35,10 +35,10 @@ from proxy.workers.worker_main import WorkerSettings
 from proxy.workers.worker_template import WorkerTemplate, start_program
 
 STOP_TIMEOUT: Final = 2.0
-"""Seconds that workers have to end after they are told to stop, before they are killed."""
+"""The most seconds for workers to end on request. After that they are killed."""
 
 DRAIN_SLACK: Final = 10.0
-"""Seconds that are added to the configured time of a drain, because a busy machine is late."""
+"""Seconds that are added to the configured time of a drain, because a busy machine is slow."""
 
 
 class SeveralProcesses:
@@ -71,7 +71,7 @@ class SeveralProcesses:
         return GatewayView(live.snapshot, replace(status, ready=self.ready), ledger, live.since, live.now(), workers)
 
     async def limits(self, team: str | None) -> dict[str, object]:
-        """Return the remaining amounts of all limits, or of the limits of one team."""
+        """Return the remaining amounts of all limits, or of the limits of a team."""
         statuses = await self._workers.statuses(team)
         return limit_facts(self._live.snapshot, combined(status for _, status in statuses), team, time.time())
 
@@ -153,7 +153,7 @@ async def supervise(
         reloader = Reloader(source, table, metrics, use_table)
         status = SeveralProcesses(live, metrics, workers, settings_of(table.loaded))
         admin_url = await stack.enter_async_context(admin_listener(status, reloader, listen, server.admin))
-        # This block ends last, after the workers have closed their journals.
+        # This block is the outermost, so that it ends after the workers have closed their journals.
         start_loader = loader_process.start_program if template is None else template.start_loader
         await stack.enter_async_context(status.loading(server.log.form, start_loader))
         shutdown = Shutdown()

@@ -16,19 +16,20 @@ from proxy.shared_state.lease import LeaseGrant, LeaseRequest, RateRequest, Slot
 from proxy.shared_state.running_timeout import reply_within
 
 EXCHANGE_TIMEOUT: Final = 0.2
-"""Seconds for an exchange: a supervisor that collects metrics or loads a configuration is busy for a while."""
+"""The most seconds for an exchange. It is this long because a supervisor that collects metrics or loads a configuration
+is busy for a while."""
 
 LEASES: Final = "leases"
 WORKER_ENDED: Final = "ended"
-"""The names of the frames: for leases, and for a worker that has ended, which matters to workers that count in
-Redis."""
+"""The names of the frames with leases, and of the frame about a worker that has ended. Workers that count in Redis need
+the latter."""
 
 _KINDS: Final = {"r": RateRequest, "c": SlotsRequest, "s": SpendingRequest}
 
 
 class SupervisorLeases:
-    """A worker's end. `send` sends a body to the supervisor; `receive_grants` takes the bodies that the supervisor
-    sends."""
+    """The worker's end of the channel. `send` sends a body to the supervisor; `receive_grants` takes the bodies that
+    the supervisor sends."""
 
     def __init__(self, send: Callable[[bytes], None]) -> None:
         self._send = send
@@ -36,7 +37,7 @@ class SupervisorLeases:
         self._last = 0
 
     async def exchange(self, asks: Sequence[LeaseRequest]) -> Sequence[LeaseGrant | None]:
-        """Exchange lease requests for grants. See LeaseSource."""
+        """Exchange lease requests for grants, as LeaseSource describes."""
         self._last = number = self._last + 1
         response: asyncio.Future[list[LeaseGrant]] = asyncio.get_running_loop().create_future()
         self._waiting[number] = response
@@ -58,7 +59,7 @@ class SupervisorLeases:
 
 @dataclass(slots=True, eq=False)
 class LeaseService:
-    """The supervisor's end."""
+    """The supervisor's end of the channel."""
 
     _counter: LeaseCounter = field(default_factory=LeaseCounter)
 
@@ -74,7 +75,7 @@ class LeaseService:
         return orjson.dumps([number, responses])
 
     def forget(self, worker: str) -> None:
-        """Release the leases of a worker that has ended: its slots are free at once."""
+        """Release the leases of a worker that has ended: its slots become free at once."""
         self._counter.forget(worker)
 
 

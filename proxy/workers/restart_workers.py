@@ -28,31 +28,31 @@ from proxy.workers.worker_main import COPIES, FAMILIES, SETTINGS, STATUS, Worker
 from proxy.workers.worker_template import start_program
 
 BEGIN_LIMIT: Final = 60.0
-"""Seconds that a worker may run or sleep until it has begun. Seconds in which it waits for a core or a disk do not
-count: a machine that is short of them starts everything slowly."""
+"""The most seconds that a worker may run or sleep until it has begun. Seconds in which it waits for a core or a disk do
+not count, because a machine that is short of cores or disk throughput starts everything slowly."""
 
 MOST_BEGIN: Final = 600.0
-"""Seconds after which a worker counts as not begun, whatever it waited for."""
+"""The most seconds until a worker has begun, including the seconds in which it waited for a core or a disk."""
 
 TABLE_LIMIT: Final = 30.0
 STATUS_LIMIT: Final = 1.0
-"""Seconds for a worker to accept a configuration, and to respond with its status or metrics."""
+"""The most seconds for a worker to accept a configuration, and to respond with its status or metrics."""
 
 QUICK_END: Final = 10.0
-"""Seconds within which the end of a worker makes the pause before the next start longer."""
+"""If a worker ends within this many seconds after its start, the pause before the next start becomes longer."""
 
 LONGEST_PAUSE: Final = 30.0
 """The longest pause in seconds before the next start of a worker that ends again and again."""
 
 LAST_ENDED: Final = 16
-"""Ended workers that a new worker is notified of."""
+"""The most ended workers of which a new worker is notified."""
 
 
 @dataclass(slots=True, eq=False)
 class WorkerProcess:
-    """One worker. `digest` belongs to its configuration, empty until it takes requests. `counts` are its metrics from
-    its last report, which it also sends without a request. Its limits are `counted_as` the limits of a process of this
-    name."""
+    """One worker. `digest` belongs to its configuration, empty until it takes requests. `counts` are the metrics of its
+    last report; a worker also sends reports without a request. `counted_as` is the name of the process under which its
+    limits are counted."""
 
     number: int
     process: ProcessHandle
@@ -204,13 +204,13 @@ class WorkerPool:
                 counts.update(FAMILIES.validate_json(body))
 
         channel = ChannelClient(reader, writer, on_message)
-        self._starts += 1  # the process id of an ended worker may be reused at once
+        self._starts += 1  # the system may reuse the process id of an ended worker at once
         return WorkerProcess(number, process, channel, heartbeat, counts, f"{self._gateway}.{self._starts}")
 
     async def _until_ended(self, worker: WorkerProcess) -> str:
         """Let a started process serve, wait for its end and return how it ended."""
         self._alive[worker.number] = worker
-        if self._ending.is_set():  # set while the worker was starting, so it was not notified to drain
+        if self._ending.is_set():  # draining began while the worker was starting, so the worker was not notified
             worker.kill()
         async with asyncio.TaskGroup() as group:
             group.create_task(worker.channel.run())
@@ -249,12 +249,12 @@ class WorkerPool:
         except PeerGone as gone:
             failure = str(gone)
         if failure:
-            if not self._ending.is_set():  # it may have been stopped before it had begun
+            if not self._ending.is_set():  # the worker may have been stopped before it had begun
                 self._fail_start(f"{worker.name} could not begin: {failure}")
             worker.kill()
             return
         worker.digest = table.snapshot.digest
-        for each in self._ended:  # it may have missed the notification
+        for each in self._ended:  # the worker may have missed the notification
             worker.channel.notify(WORKER_ENDED, each.encode())
         if self.up.is_set():
             self._log.info("%s takes requests", worker.name)
@@ -296,7 +296,7 @@ async def begun(beginning: Awaitable[bytes], thread: Callable[[], ThreadState | 
 
     async def watch() -> None:
         while True:
-            if detector.look(1, now(), thread):  # like a loop that has ticked once and not since
+            if detector.look(1, now(), thread):  # this is the state of an event loop that has run once and not since
                 limit.reschedule(now())
             await asyncio.sleep(LOOK_EVERY)
 

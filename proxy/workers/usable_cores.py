@@ -16,7 +16,7 @@ def usable_cores(own: Path = OWN_GROUPS_FILE, mount: Path = CGROUP_MOUNT) -> int
     """Return how many cores this process may use, as far as the system reports; at least 1.
 
     A share such as 2.5 cores counts as 2: a group that runs out of CPU time stops as a whole until its period ends, so
-    one process too many would delay all responses.
+    running one process too many would delay all responses.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, int(min([cores, *_granted(own, mount)])))
@@ -31,5 +31,6 @@ def _granted(own: Path, mount: Path) -> Iterator[float]:
             quota, period = (folder / "cpu.max").read_text(encoding="ascii").split()
             if quota != "max":
                 yield int(quota) / int(period)
-        except (OSError, ValueError, ZeroDivisionError):  # the file is absent (the root has none), or not as documented
+        except (OSError, ValueError, ZeroDivisionError):
+            # The file is absent (the root group has no such file), or has an unknown form.
             continue

@@ -1,8 +1,8 @@
 """Requests and responses between the supervisor and one worker, over a socket pair.
 
 A frame is its length and the number of the request, four bytes each in network order, then a name and a line feed, then
-a body. A response has the number of its request; a message without a request has 0. The end of the stream shows either
-side that the other process has ended.
+a body. A response has the number of its request; a message that answers no request has the number 0. Each side notices
+by the end of the stream that the other process has ended.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ response."""
 
 
 class PeerGone(Exception):
-    """The failure if the other process has ended, or did not respond in time."""
+    """The error that is raised if the other process has ended, or did not respond in time."""
 
 
 async def receive(reader: asyncio.StreamReader) -> tuple[int, str, bytes]:
@@ -39,15 +39,15 @@ async def receive(reader: asyncio.StreamReader) -> tuple[int, str, bytes]:
 
 
 def send(writer: asyncio.StreamWriter, number: int, name: str, body: bytes = b"") -> None:
-    """Send a frame without waiting until it is read, because there are few frames."""
+    """Send a frame without waiting until it is read. There are so few frames that they do not fill the memory."""
     content = name.encode() + b"\n" + body
     writer.write(_HEAD.pack(len(content), number) + content)
 
 
 @dataclass(slots=True, eq=False)
 class ChannelClient:
-    """The supervisor's end. Responses arrive while `run` runs; `on_message` is called with the name and the body of
-    each message without a request."""
+    """The supervisor's end of the socket pair. Responses arrive while `run` runs; `on_message` is called with the name
+    and the body of each message without a request."""
 
     _reader: asyncio.StreamReader
     _writer: asyncio.StreamWriter
@@ -71,7 +71,7 @@ class ChannelClient:
         response = self._pending.get(number)
         if number == 0:
             self._on_message(name, body)
-        elif response is not None and not response.done():  # `notify` waits for no response, though one comes
+        elif response is not None and not response.done():  # `notify` does not wait for the response that comes
             response.set_result(body)
 
     def notify(self, name: str, body: bytes = b"") -> None:
@@ -101,7 +101,7 @@ class ChannelClient:
 
 
 async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handlers: ChannelHandlers) -> None:
-    """Respond to the supervisor's requests, several at a time, until it ends."""
+    """Respond to the supervisor's requests, several at a time, until the supervisor ends."""
 
     async def respond_to(number: int, name: str, body: bytes) -> None:
         send(writer, number, name, await handlers[name](body))

@@ -1,8 +1,8 @@
 """A worker: one of several processes that serve on one port, started and controlled by a supervisor.
 
 It loads the configuration from copies that the supervisor sends, so that all workers have the same one even if the
-files change. If it was forked with a configuration made from the same copies, it serves this one. It has no listener
-for operators.
+files change. If the worker was forked with a configuration made from the same copies, it serves this configuration. It
+has no listener for operators.
 """
 
 import asyncio
@@ -40,10 +40,10 @@ from proxy.workers.lease_channel import LEASES, WORKER_ENDED, SupervisorLeases
 from proxy.workers.worker_channel import ChannelHandlers, PeerGone, receive, respond, send
 
 BEGIN_WAIT: Final = 600.0
-"""Seconds that a supervisor may take to send the settings. If it ends, the wait ends with it."""
+"""The most seconds that a supervisor may take to send the settings. If the supervisor ends, the wait ends too."""
 
 REPORT_EVERY: Final = 0.5
-"""Seconds between two reports of metrics: the counts of this time are lost with a worker that is killed."""
+"""Seconds between two reports of metrics. If a worker is killed, at most the counts of this time are lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ SETTINGS: Final = TypeAdapter(WorkerSettings)
 COPIES: Final = TypeAdapter(Copies)
 STATUS: Final = TypeAdapter(ProcessStatus)
 FAMILIES: Final = TypeAdapter(list[MetricFamily])
-"""The bodies of frames between supervisor and worker, as JSON."""
+"""The JSON forms of the bodies that supervisor and worker send each other."""
 
 
 def main(descriptor: int, shared: int, table: LoadedTable | None = None) -> None:
@@ -82,7 +82,7 @@ def main(descriptor: int, shared: int, table: LoadedTable | None = None) -> None
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     os.set_inheritable(shared, False)
     asyncio.run(serve(link, Heartbeat.shared(shared), table))
-    sys.stdout = sys.stderr  # for the prints of plugins while the interpreter ends
+    sys.stdout = sys.stderr  # plugins may still print while the interpreter ends
 
 
 async def serve(link: socket.socket, heartbeat: Heartbeat, shared_table: LoadedTable | None) -> None:
@@ -114,7 +114,7 @@ async def serve(link: socket.socket, heartbeat: Heartbeat, shared_table: LoadedT
     outputs = ProcessOutputs(unbuffered(sys.stdout), heartbeat, siblings)
     async with AsyncExitStack() as stack:
         stack.enter_context(redirect_stdout(sys.stderr))  # standard output is the access log; plugins may print
-        # The supervisor acts first; this is for a worker that freezes after its supervisor has ended.
+        # Normally the supervisor acts first. This detector is for a worker that freezes after its supervisor has ended.
         stack.enter_context(FreezeWatchdog(heartbeat, 2 * server.stall_limit, server.log.form))
         try:
             gateway = public_gateway(table, settings.since, settings.host, open_public, outputs)
@@ -147,7 +147,8 @@ async def serve(link: socket.socket, heartbeat: Heartbeat, shared_table: LoadedT
 
 
 async def report_counts(writer: asyncio.StreamWriter, metrics: Metrics) -> None:
-    """Send the supervisor the changed series, in case this worker is killed; no faster than the supervisor reads."""
+    """Send the changed series to the supervisor, in case this worker is killed. Reports are sent no faster than the
+    supervisor reads them."""
     while not writer.is_closing():
         await asyncio.sleep(REPORT_EVERY)
         if touched := metrics.touched():

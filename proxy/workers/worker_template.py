@@ -1,11 +1,12 @@
-"""The template of the workers: a process that has loaded everything that they share, and from which they are forked.
-The process that loads the ledger is forked from it too.
+"""The template of the workers: a process that has loaded everything that the workers share, and from which the workers
+are forked. The process that loads the ledger is forked from the template too.
 
-It is forked from the supervisor before the supervisor has a loop, a thread or a socket. The modules are then imported,
-the first configuration is built, and all objects are frozen: the garbage collector does not visit frozen objects, so
-their memory pages stay shared between the supervisor, the template and the workers. From then on the template only
-forks, also to replace a worker that ended. The supervisor itself cannot fork, because its threads may hold locks that
-would never be released in the child. A later configuration is not shared; each worker has its own copy.
+The template itself is forked from the supervisor before the supervisor has an event loop, a thread or a socket. After
+this fork the modules are imported, the first configuration is built, and all objects are frozen: the garbage collector
+does not visit frozen objects, so their memory pages stay shared between the supervisor, the template and the workers.
+From then on the template only forks, also to replace a worker that ended. The supervisor itself cannot fork, because
+its threads may hold locks that would never be released in the child. A later configuration is not shared; each worker
+has its own copy.
 
 A forked worker is the supervisor's child (`proxy.workers.adopted_process`), in its own session. It differs from a
 started program in four ways, which restrict everything that is imported before the fork:
@@ -18,7 +19,7 @@ nevertheless (for example of a profiler), there is no template;
 source; any other generator must seed itself (`proxy.request_record`);
 
 - a worker ends like a program, through the stack in which it was forked, so there must be no `finally` and no `with` on
-the way from there to `main`;
+  the path from the fork to `main`;
 
 - its address space has the same layout as its siblings'.
 
@@ -50,22 +51,22 @@ from proxy.workers.adopted_process import AdoptedProcess, adopting, can_adopt
 from proxy.workers.worker_main import main
 
 FORK_LIMIT: Final = 10.0
-"""Seconds that a fork may take; after that the template is given up."""
+"""The most seconds that a fork may take. After that the template is given up."""
 
 _RESULT: Final = struct.Struct("=i")
 """The number of a process, or the negative number of an error."""
 
 _WORKER: Final = b"w"
 _LOADER: Final = b"l"
-"""The requests for one process. A request comes with its end of a socket pair and, for a worker, the file of its
-heartbeat."""
+"""The requests, each for one process. A request comes with the process's end of a socket pair and, for a worker, with
+the file of its heartbeat."""
 
 _DESCRIPTORS: Final = 2
 """The most descriptors of a request."""
 
 
 class TemplateGone(Exception):
-    """The failure if the template has ended, or does not respond."""
+    """The error that is raised if the template has ended or does not respond."""
 
 
 async def start_program(shared: int) -> Child:
@@ -132,7 +133,7 @@ class WorkerTemplate:
         """End the template; the workers continue."""
         if self.pid:
             self._socket.close()
-            with suppress(ProcessLookupError, ChildProcessError):  # only if the system reaps children
+            with suppress(ProcessLookupError, ChildProcessError):  # this happens only if the system reaps children
                 os.kill(self.pid, signal.SIGKILL)
                 os.waitpid(self.pid, 0)
             self.pid = 0
@@ -146,7 +147,7 @@ def fork_template(table: LoadedTable) -> WorkerTemplate | None:
         return None
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
-            stream.flush()  # or each worker would write the rest again
+            stream.flush()  # otherwise each worker would write the buffered output again
     load_shareable()
     gc.collect()
     gc.freeze()
@@ -175,7 +176,8 @@ def _fork_on_request(requests: socket.socket) -> tuple[bytes, list[int]]:
     os.dup2(null, 0)
     os.close(null)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        # systemd sends SIGTERM to every process of a service. The supervisor ends this one.
+        # systemd sends SIGTERM to every process of a service. The supervisor ends the template, so the template ignores
+        # the signal.
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     while True:
@@ -193,8 +195,8 @@ def _fork_on_request(requests: socket.socket) -> tuple[bytes, list[int]]:
 
 
 def _fork_for_adoption() -> int:
-    """Fork a process whose parent has already ended when this returns the number of the process. Return 0 in that
-    process, or the negative number of an error."""
+    """Fork a process whose parent has already ended when this returns the number of the process. Return 0 in the forked
+    process, and the negative number of an error on failure."""
     reading, writing = os.pipe()
     try:
         between = os.fork()
@@ -212,7 +214,8 @@ def _fork_for_adoption() -> int:
 
 
 def _fork_and_end(reading: int, writing: int) -> int:
-    """Run the process in between: fork the process, write its number and end. Return 0 in the forked process."""
+    """Run the intermediate process: fork the requested process, write its process number and end. Return 0 in the
+    forked process."""
     try:
         pid = os.fork()
     except OSError as error:

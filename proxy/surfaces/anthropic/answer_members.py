@@ -42,8 +42,8 @@ NO_USAGE = Usage(0, 0)
 def stop_fields(
     finish: str, native: str | None, matched: str | int | None, called: object, refusal: str | None
 ) -> JsonObject:
-    """Return the fields that report why a response ended. `called` is true for a response with tool calls; some vendors
-    report no such finish reason."""
+    """Return the fields that report why a response ended. `called` is true for a response with tool calls, because some
+    vendors do not report them in the finish reason."""
     reason = next((word for word in (native, finish) if word in _OWN_STOPS), None)
     if reason is None and finish == "stop":
         if called:
@@ -79,7 +79,7 @@ def usage_counts(usage: Usage | None, tier: str | None = None) -> JsonObject:
     if "reasoning_tokens" in made:
         fields["output_tokens_details"] = {"thinking_tokens": made["reasoning_tokens"]}
     if server_tool_counts := {name: made[name] for name in _SERVER_TOOL_COUNTS if name in made}:
-        # The vendor's type has both.
+        # Anthropic's type requires both counts.
         fields["server_tool_use"] = {**dict.fromkeys(_SERVER_TOOL_COUNTS, 0), **server_tool_counts}
     if tier is not None:
         fields["service_tier"] = _TIERS.get(tier, tier)
@@ -151,7 +151,7 @@ def other_fields(extras: Extras | None, *more: Mapping[str, JsonValue] | None) -
 
 
 def _other_blocks(extras: Extras) -> list[JsonValue]:
-    """Return the listed blocks that `own_blocks` leaves out."""
+    """Return the blocks of a list that `own_blocks` leaves out."""
     listed = (extras.message or {}).get(BLOCKS)
     return [
         each

@@ -3,8 +3,8 @@
 A document with text becomes a text part, because few vendors accept text files; so does a search result. In turns of
 the user, content that only Anthropic supports (citations, files of its store, unknown types) is noted as binding. In
 turns of the model, unknown blocks without a text are left out, like blocks of server tools. Addresses of media stay in
-the parts even then, because the configuration's rules for them are checked there. Parts in the form of OpenAI's APIs do
-not belong to the Messages API.
+the parts even in these cases, because the configuration's rules for addresses are checked on the parts. Parts in the
+form of OpenAI's APIs do not belong to the Messages API.
 
 Sources: `anthropic` 2.12.0 types `ContentBlockParam` and the types in it, November 2026.
 """
@@ -58,7 +58,7 @@ def parts_of(draft: Translation, block: JsonObject) -> _Parts:
 
 def model_parts_of(draft: Translation, block: JsonObject) -> _Parts:
     """Return the parts of a block in a turn of the model. A block of an unknown type is part of a response that the
-    client repeats: its text stays, and a block without a text is left out and named. Raises Invalid."""
+    client repeats. Its text is used; a block without a text is left out and reported. Raises Invalid."""
     kind = block["type"]
     if block.get("citations"):
         draft.leave_out("citations")
@@ -161,8 +161,9 @@ _OPENAI_PART_HINTS: Final[Mapping[str, str]] = {
     "input_audio": "the Messages API accepts no audio",
     "video_url": "the Messages API accepts no video",
 }
-"""Types of parts of OpenAI's APIs, with the form to send here: openai 3.54.0 `ChatCompletionContentPartParam`,
-`ResponseInputContentParam`; several vendors add `video_url` to these (November 2026)."""
+"""Types of parts of OpenAI's APIs, each with the form that a client must send instead: openai 3.54.0
+`ChatCompletionContentPartParam`, `ResponseInputContentParam`; several vendors add `video_url` to these (November
+2026)."""
 
 _HOSTED_CALL_BLOCKS: Final = frozenset(
     {"server_tool_use", "web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result"}

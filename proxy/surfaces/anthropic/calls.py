@@ -1,14 +1,14 @@
 """Calls of tools as blocks of the Messages API, non-streaming and streamed.
 
 Blocks never overlap. If a vendor streams several calls in parallel, the first is sent as it arrives, and the others are
-held back until the response ends. Arguments are sent only as `input_json_delta`: a client runs a tool with `{}` if the
-block begins with its input. If the token limit cut off the arguments, a non-streaming response leaves out the call, and
-a stream leaves the arguments unfinished, as Anthropic does.
+held back until the response ends. Arguments are sent only as `input_json_delta`: if the block already begins with an
+input, a client runs the tool with `{}`. If the token limit cut off the arguments, a non-streaming response leaves out
+the call, and a stream leaves the arguments unfinished, as Anthropic does.
 
 Other arguments that are not a JSON object, as weak models write them, become the value of a single argument
-`arguments`, so that the client's tool refuses them and the model tries again. In a stream this is done only if they do
-not begin like an object (`{'a': 1}`, `[1]`). Errors after a valid beginning have already been sent, and the client has
-to find them.
+`arguments`, so that the client's tool refuses them and the model tries again. In a stream this is done only if the
+arguments do not begin like a JSON object (for example `{'a': 1}` or `[1]`). Arguments with a valid beginning have
+already been sent when an error is found, so the client has to find the error.
 
 Sources: `anthropic` 2.12.0 type `ToolUseBlock`; Claude Code 2.1.197, November 2026.
 """
@@ -28,7 +28,7 @@ from proxy.surfaces.response.write_sse import ascii_json, utf8_json
 from proxy.surfaces.surface import LiteralWriter
 
 _OWN_FIELDS = ("caller", "toolset_name")
-"""Fields of Anthropic's own calls besides the common ones."""
+"""The fields of Anthropic's own calls besides the fields that calls of all vendors have."""
 
 
 def whole_calls(calls: Sequence[ToolCall], finish: str) -> list[JsonObject]:
@@ -54,7 +54,8 @@ def _arguments(kind: CallKind, text: str) -> str:
 
 
 def _parsed(arguments: str) -> JsonObject | None:
-    """Return the arguments of a call, empty for an empty text; `None` for anything but a JSON object."""
+    """Return the parsed arguments of a call; an empty text gives an empty object. Return `None` for a text that is not
+    a JSON object."""
     if not arguments or arguments.isspace():
         return {}
     try:
@@ -74,7 +75,8 @@ _CUT_OFF = re.compile(r'[ \t\n\r]*+(?:\{[ \t\n\r]*+(?:["}]|\Z)|\Z)')
 @dataclass(slots=True)
 class _Call:
     """A call in progress. `first_char` is the first character of its arguments, while it is not known whether they
-    begin like an object. After that, `streams` is true if they do; then each delta is sent as it arrives."""
+    begin like an object. After that, `streams` is true if the arguments begin like an object; then each delta is sent
+    as it arrives."""
 
     id: str
     name: str
@@ -107,7 +109,7 @@ class _Call:
 
 
 class MessageCalls:
-    """The calls of one stream; `begun` is true if there was any."""
+    """The calls of one stream; `begun` is true if there was at least one call."""
 
     __slots__ = ("_block", "_done", "_held", "_open", "_tested", "begun")
 
@@ -124,8 +126,8 @@ class MessageCalls:
         return self._open is not None
 
     def add(self, delta: ToolCallDelta, index: int) -> tuple[bytes, int]:
-        """Return the events of a delta of a call, and the index of the next block; `index` is this index before. Raises
-        UpstreamError for a further delta of a call that was complete."""
+        """Return the events of a delta of a call, and the index of the next block after it. `index` is the index of the
+        next block before the delta. Raises UpstreamError for a further delta of a call that was complete."""
         if self._open is not None and self._open[0] == delta.index:
             return self._delta_events(self._open[1], delta), index
         if delta.index in self._held:
@@ -158,7 +160,8 @@ class MessageCalls:
         return ARGUMENTS % self._block + ascii_json(tool_call.arguments) + END
 
     def literal_writer(self, number: int) -> LiteralWriter | None:
-        """Return the writer of events with further arguments of a call; `None` if they are not sent at once."""
+        """Return the function that writes events with further arguments of a call; `None` if the arguments are not sent
+        as they arrive."""
         if self._open is None or self._open[0] != number or not self._open[1].streams:
             return None
         prefix, suffix, deltas = ARGUMENTS % self._block + b'"', b'"' + END, self._open[1].deltas
@@ -170,7 +173,8 @@ class MessageCalls:
         return write
 
     def close_if_complete(self) -> bytes:
-        """Close the open call if its arguments are complete. This is tested only once, so that the work is linear."""
+        """Close the open call if its arguments are complete. The arguments are tested only once, so that the work is
+        linear in their length."""
         if self._open is None or self._tested:
             return b""
         self._tested = True

@@ -33,11 +33,11 @@ from proxy.surfaces.response.write_sse import utf8_json
 from proxy.surfaces.thinking_envelope import is_sealed
 
 _REFERENCE = "tool_reference"
-"""The type of a block that names a tool that a search has found, in the search's result."""
+"""The type of a block in the result of a tool search: it names a tool that the search has found."""
 
 BILLING_HEADER = "x-anthropic-billing-header"
-"""The beginning of the first block of Claude Code's system text. It is for the vendor's accounting, and it changes with
-every request, which would invalidate other vendors' caches."""
+"""The beginning of the first block of Claude Code's system text. The block is for Anthropic's accounting. It changes
+with every request, which would invalidate the prompt caches of other vendors."""
 
 ROLES = ("user", "assistant", "system")
 
@@ -62,8 +62,8 @@ def put_messages(draft: Translation, value: JsonValue) -> None:
 
 
 def checked_prompt(draft: Translation, listed: Sequence[JsonObject]) -> ChatPrompt | None:
-    """Return the prompt of translated messages without a further check; `None` if the check of every conversation might
-    refuse them.
+    """Return the prompt of translated messages without a further check; `None` if the general check of conversations
+    might refuse the messages.
 
     A translation writes all fields of its messages itself, from checked values, and the arguments of calls have been
     counted with the elements of the body. So the check can only refuse the number of messages, or an image without an
@@ -139,8 +139,8 @@ def _content(parts: list[JsonObject]) -> JsonValue:
 
 
 def _first_problem(blocks: list[JsonValue], bad: Invalid, index: int) -> Invalid:
-    """Return the problem to report for a content whose block at `index` has the problem `bad`. A value without the form
-    of a block is reported first, wherever it is in the list."""
+    """Return the problem to report for a content whose block at `index` has the problem `bad`. A value that does not
+    have the form of a block is reported first, at whatever index it is."""
     try:
         content_blocks(blocks)
     except Invalid as other:
@@ -262,8 +262,8 @@ class _Details:
     def __init__(self, draft: Translation) -> None:
         self._draft = draft
         self.listed: list[JsonObject] = []
-        self._parts = 0  # counted parts of the turn
-        self._said = 0  # characters in the texts of these parts
+        self._parts = 0  # the number of parts of the turn that have been counted
+        self._said = 0  # the number of characters in the texts of these parts
 
     def add(self, block: JsonObject, parts: list[JsonObject], calls: list[JsonObject]) -> None:
         """Add the details of a block that follows the parts and the calls of its turn so far. Raises Invalid."""
@@ -287,7 +287,8 @@ class _Details:
             if sealed is not None:
                 if thinking_text and not any([detail.get("text") or detail.get("summary") for detail in sealed]):
                     self._detail({"type": "reasoning.text", "text": thinking_text, "format": UNKNOWN_FORMAT}, position)
-                # Unchanged, because vendors find the parts of their reasoning by their own indexes.
+                # The details stay unchanged, because vendors identify the parts of their reasoning by their own
+                # indexes.
                 self.listed += sealed
                 return
             self._draft.leave_out("thinking")

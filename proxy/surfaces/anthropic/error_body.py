@@ -1,7 +1,7 @@
 """Errors in Anthropic's envelope.
 
 The error for a prompt that is too long has the vendor's own wording, by which clients recognise it; they then compact
-the conversation. An overload, also of the gateway, is a 529, which the vendor's SDKs retry.
+the conversation. An overload, even of the gateway itself, has the status 529, which Anthropic's SDKs retry.
 
 Sources: "Errors" page and `anthropic` 2.12.0 `types/shared`; Claude Code 2.1.197 for the wording, November 2026.
 """
@@ -30,7 +30,7 @@ _TOO_LONG = "prompt is too long: "
 
 
 def error_status(facts: ErrorFacts) -> int:
-    """Return the status of an error."""
+    """Return the HTTP status of an error."""
     return OVERLOADED if facts.status == 503 else facts.status
 
 

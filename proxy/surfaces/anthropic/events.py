@@ -1,4 +1,5 @@
-"""Events of the Messages API's streams as bytes. Each names its type twice, like the vendor's events.
+"""Writes the events of the Messages API's streams as bytes. Each event names its type twice, like Anthropic's own
+events.
 
 Source: `anthropic` 2.12.0 type `RawMessageStreamEvent`, November 2026.
 """
@@ -13,7 +14,7 @@ TEXT = DELTA + b'{"type":"text_delta","text":'
 THINKING = DELTA + b'{"type":"thinking_delta","thinking":'
 ARGUMENTS = DELTA + b'{"type":"input_json_delta","partial_json":'
 END = b"}}\n\n"
-"""The end of an event that begins with one of the four, after its value."""
+"""The bytes after the value of an event that begins with one of the four constants above."""
 
 PING = b'event: ping\ndata: {"type":"ping"}\n\n'
 """An event that may occur anywhere in a stream, also before `message_start` (docs.claude.com "Streaming messages",

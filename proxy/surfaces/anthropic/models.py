@@ -14,7 +14,7 @@ from proxy.surfaces.response.write_sse import ascii_json
 from proxy.surfaces.surface import ModelCard
 
 MAX_PAGE = 1000
-"""The longest page that a client may request."""
+"""The most models on a page that a client may request."""
 
 
 def model_json(card: ModelCard) -> JsonObject:

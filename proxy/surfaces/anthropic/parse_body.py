@@ -50,7 +50,8 @@ _CHANGED_CHECKS: Mapping[str, Check] = {
     "echo": refuse(_ONE_MESSAGE),
     "return_token_ids": refuse(_ONE_MESSAGE),
 }
-"""Checks of fields whose values a response of this API could not show. Values without an effect are left out before."""
+"""Checks of fields whose values a response of this API could not show. Values without an effect have been left out
+before these checks."""
 
 RULES = SurfaceRules(
     {Operation.CHAT: {**FIELDS[Operation.CHAT], **_CHANGED_CHECKS}},

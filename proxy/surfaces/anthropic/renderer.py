@@ -59,12 +59,12 @@ _EMPTY_BLOCK: Final[JsonObject] = {"type": "thinking", "thinking": "", "signatur
 class MessagesRenderer(RunRenderer):
     """Renders one response, as `proxy.surfaces.surface.Renderer` describes.
 
-    `_index` is the index of the next block. `_open` is the type of the open block, empty if there is none or if it is a
-    call. `_text` is the beginning of an event of the open text, `_thinking_index` the vendor's index of Claude's open
-    thinking block. `_details` are the reasoning details that other vendors need back, `_late_details` the details that
-    came after the text: only blocks of calls follow the last text, because agents take the last block for the result.
-    `_late_chunks` are chunks that wait for the end of a call; `_extras` and `_members` wait for the end of the
-    response.
+    `_index` is the index of the next block. `_open` is the type of the open block; it is empty if no block is open or
+    if the open block is a call. `_text` is the beginning of an event of the open text, `_thinking_index` the vendor's
+    index of Claude's open thinking block. `_details` are the reasoning details that other vendors need back,
+    `_late_details` the details that came after the text. Only blocks of calls follow the last text, because agents take
+    the last block for the result. `_late_chunks` are chunks that wait for the end of a call; `_extras` and `_members`
+    wait for the end of the response.
     """
 
     __slots__ = (
@@ -86,7 +86,7 @@ class MessagesRenderer(RunRenderer):
         self._open = ""
         self._text: bytes | None = None
         self._thinking_index: JsonValue = None
-        # Created only when needed: nearly every stream has neither, and may last for minutes.
+        # Extras are created only when needed: nearly every stream lacks them and may last for minutes.
         self._details: GrowingExtras | None = None
         self._late_details: list[JsonObject] = []
         self._calls = MessageCalls()
@@ -128,7 +128,7 @@ class MessagesRenderer(RunRenderer):
         if chunk.system_fingerprint is not None:
             self._members["system_fingerprint"] = chunk.system_fingerprint
         if self._text is not None and only_text(chunk):
-            # Formatted by hand, because nearly every token is sent in this form.
+            # The event is formatted by hand, because nearly every token is sent in this form.
             return self._text + ascii_json(chunk.text) + END if chunk.text else b""
         if self._native:
             return b""
@@ -150,8 +150,8 @@ class MessagesRenderer(RunRenderer):
         return begin + b'"', _AFTER_TEXT
 
     def literal_writer(self, run: TextRun) -> LiteralWriter | None:
-        """Return the writer of events with further arguments of a call. The arguments are parsed as a whole when the
-        call ends."""
+        """Return the function that writes events with further arguments of a call. The arguments are parsed as a whole
+        when the call ends."""
         write = None if self._native or run.part != "arguments" else self._calls.literal_writer(run.call)
         if write is not None and run.system_fingerprint is not None:
             self._members["system_fingerprint"] = run.system_fingerprint
@@ -265,7 +265,7 @@ class MessagesRenderer(RunRenderer):
         return b"".join(frames)
 
     def _begin_text(self) -> bytes:
-        """Return the events that begin a block of text, unless one is open."""
+        """Return the events that begin a block of text; empty if a block of text is open."""
         if self._text is not None:
             return b""
         self._has_text = True
@@ -275,8 +275,8 @@ class MessagesRenderer(RunRenderer):
         return sealed + begun
 
     def _detailed_reasoning(self, reasoning: str, details: Sequence[JsonObject]) -> bytes:
-        """Return the events of reasoning with details. Claude's details get a block each, another vendor's become one
-        text."""
+        """Return the events of reasoning with details. Each of Claude's details gets a block; another vendor's details
+        become one text."""
         if len(details) == 1 and is_claude_detail(details[0]):
             return self._claude_events(details[0], reasoning)
         own = self._split_details(details, reasoning)
@@ -349,7 +349,8 @@ class MessagesRenderer(RunRenderer):
         return signed + block_stop(self._index - 1)
 
     def _signature(self) -> str:
-        """Return the signature with the details that the reasoning so far needs back, and remove these details."""
+        """Return the signature that contains the details which later requests must send back for the reasoning so far,
+        and remove these details."""
         return signature_for(self._take_details())
 
     def _take_details(self) -> Sequence[JsonObject]:

@@ -1,8 +1,8 @@
 """Converts searches by vendors other than Anthropic to blocks of the Messages API.
 
-Each query becomes one call of the server's tool with its result. The first result has the sources of all queries,
-because vendors report them together. The results are not encrypted, unlike Claude's, so they are not sent back to
-Claude.
+Each query becomes one call of the server tool, together with its result. The first result has the sources of all
+queries, because vendors report the sources together. The results are not encrypted, unlike Claude's, so they are not
+sent back to Claude.
 
 The blocks precede the text, the thinking block or the call that follows the search. No block of a search follows the
 last text, because agents take the last block for the result. Gemini reports its searches at the end of a stream, after
@@ -57,7 +57,8 @@ class SearchBlocks:
         return b"".join(frames), index
 
     def whole(self, choice: Choice, answer: Extras) -> list[JsonObject]:
-        """Return the blocks of searches in a non-streaming response; `answer` are its fields beside the choices."""
+        """Return the blocks of searches in a non-streaming response; `answer` are the response's fields beside the
+        choices."""
         for extras in (choice.extras, answer):
             if extras is not None:
                 self.add(extras)

@@ -1,6 +1,7 @@
 """Anthropic's Messages API as a surface.
 
-Sources: `anthropic` 2.12.0; Claude Code 2.1.197, whose requests have a query that is ignored here, November 2026.
+Sources: `anthropic` 2.12.0; Claude Code 2.1.197, whose requests have a query string that the gateway ignores, November
+2026.
 """
 
 from collections.abc import Sequence
@@ -27,12 +28,13 @@ from proxy.surfaces.surface import (
 )
 
 _PATHS: Final = ("/v1/messages", "/messages", "/anthropic/v1/messages")
-"""Some clients put the version into the base URL, and other gateways have the API below its vendor's name."""
+"""The paths of the API. Some clients put the version into the base URL, and other gateways serve the API below the
+vendor's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnthropicSurface:
-    """The API; the `Surface` contract describes its public fields."""
+    """Anthropic's Messages API as a surface; the `Surface` contract describes its public fields."""
 
     name: str = "anthropic"
     endpoints: Sequence[Endpoint] = (

@@ -1,6 +1,6 @@
 """Reasoning as thinking blocks of the Messages API.
 
-Claude's blocks have Claude's signature, or are redacted. For reasoning of another vendor, the data that the vendor
+Claude's blocks have Claude's own signature, or are redacted. For reasoning of another vendor, the data that the vendor
 needs back is in an envelope in the block's signature. The signature of plain text is empty.
 
 Source: `anthropic` 2.12.0 types `ThinkingBlock`, `RedactedThinkingBlock`, November 2026.
@@ -16,12 +16,12 @@ _PLAIN = (None, UNKNOWN_FORMAT)
 
 
 def is_claude_detail(detail: JsonObject) -> bool:
-    """Return whether a detail is Claude's own, which has its own form of block."""
+    """Return whether a reasoning detail is Claude's own. Claude's details become blocks of their own."""
     return detail.get("format") == CLAUDE_FORMAT and detail.get("type") in ("reasoning.text", "reasoning.encrypted")
 
 
 def redacted_block(detail: JsonObject) -> JsonObject:
-    """Return the block of a detail that only Claude can read."""
+    """Return the redacted block of a reasoning detail that only Claude can read."""
     return {"type": "redacted_thinking", "data": str(detail.get("data") or "")}
 
 

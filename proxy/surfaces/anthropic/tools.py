@@ -1,9 +1,9 @@
 """Converts tools of the Messages API to OpenAI's chat shape.
 
 A tool without a type, or of the type `custom`, is a function. A tool that the vendor runs and that other vendors have
-too, such as a search, is unchanged. A search for tools is left out, because other vendors get all definitions. The
-vendor's other tools, whose types end with a date, are noted as binding. A function in OpenAI's form does not belong to
-this API.
+too, such as a search, is unchanged. A search for tools is left out, because other vendors get all definitions.
+Anthropic's other tools, whose types end with a date, are noted as binding. A function in OpenAI's form does not belong
+to this API.
 
 Sources: `anthropic` 2.12.0 types `ToolUnionParam`, `ToolChoiceParam`, November 2026.
 """

@@ -1,5 +1,5 @@
-"""A request of the Messages API while it is translated into OpenAI's chat shape, and the fields that have no
-counterpart there."""
+"""A request of the Messages API while it is translated into OpenAI's chat shape, and its fields that have no
+counterpart in this shape."""
 
 from dataclasses import dataclass, field
 
@@ -16,9 +16,9 @@ class Translation:
     `chat` holds its fields in OpenAI's chat shape; `system` and `turns` are the messages of its conversation. `binding`
     maps a field that only Anthropic's own API supports to its description in an error message. `left_out` names dropped
     fields that have no effect on the response. `native_left_out` names the fields that go to no vendor. `instead` maps
-    a field to the fields that may replace it. If they are empty, the field may be dropped. `display` is the requested
+    a field to the fields that may replace it. A field that maps to no fields may be dropped. `display` is the requested
     display of reasoning. `unsaid` names fields whose value the client left to the model, so that the translation chose
-    a general one. `instructs_later` is true if there are instructions within the conversation, which not every vendor
+    a default value. `instructs_later` is true if there are instructions within the conversation, which not every vendor
     accepts. `lacks_address` is true if the address of an image is empty.
     """
 

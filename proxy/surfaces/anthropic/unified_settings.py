@@ -1,8 +1,8 @@
 """Converts settings of the Messages API to the unified fields: reasoning, effort, formats, identity, and fields that
 only Anthropic has.
 
-The settings for the amount of reasoning may be dropped in translation, for a vendor without such settings, and are then
-named as left out. This is because the API's command-line client sends them with every request, for every model.
+For a vendor without such settings, the settings for the amount of reasoning may be dropped in translation, and are then
+reported as left out. They are not refused, because Claude Code sends them with every request, for every model.
 
 Sources: `anthropic` 2.12.0 type `MessageCreateParams` and its beta form; Claude Code 2.1.197, November 2026.
 """
@@ -20,11 +20,11 @@ from proxy.surfaces.request.rule_kinds import check_at, integer, json_object, on
 EFFORT, THINKING = "reasoning_effort", "thinking"
 
 _BUDGETS = ((2048, "low"), (10_000, "medium"), (16_384, "high"), (32_768, "xhigh"))
-"""The largest budget of reasoning tokens for each word of effort. A budget above the last one also has the last
-word."""
+"""The largest budget of reasoning tokens for each word of effort. The last word also stands for every larger budget."""
 
 _ADAPTIVE_EFFORT = "medium"
-"""The effort if the model adapts its reasoning by itself and the request names no effort. Claude's own is higher."""
+"""The effort if the model adapts its reasoning by itself and the request names no effort. Claude's own default is
+higher."""
 
 _EMPTY: tuple[JsonValue, ...] = (False, "", [], {})
 
@@ -52,7 +52,7 @@ def put_limit(draft: Translation, value: JsonValue) -> None:
 
 
 def put_stops(draft: Translation, value: JsonValue) -> None:
-    """Read `stop_sequences`, which the unified request has under this name too."""
+    """Read `stop_sequences`. The field of the unified request has the same name."""
     draft.chat["stop_sequences"] = value
 
 
@@ -104,7 +104,7 @@ def _effort(draft: Translation, word: str) -> None:
 
 
 def put_format(draft: Translation, value: JsonValue) -> None:
-    """Read a format, also under its older name `output_format`. Raises Invalid."""
+    """Read the format of the response, which may also have the older name `output_format`. Raises Invalid."""
     form = json_object(value)
     if form.get("type") != "json_schema":
         draft.bind("output_config.format", f"the type '{str(form.get('type'))[:64]}'")
@@ -117,8 +117,8 @@ def put_format(draft: Translation, value: JsonValue) -> None:
 
 
 def put_metadata(draft: Translation, value: JsonValue) -> None:
-    """Read `metadata`. The user's id goes on as a digest, because clients put names of devices and accounts into it.
-    Claude Code's session is removed first, because a user has many sessions. Raises Invalid."""
+    """Read `metadata`. Vendors receive the user's id as a digest, because clients put names of devices and accounts
+    into it. Claude Code's session is removed first, because a user has many sessions. Raises Invalid."""
     metadata = json_object(value)
     user = metadata.get("user_id")
     if user is not None and (given := check_at(string, user, "user_id")):
@@ -164,7 +164,8 @@ def put_marker(draft: Translation, value: JsonValue) -> None:
 
 
 def anthropic_only(name: str, *neutral: JsonValue) -> Callable[[Translation, JsonValue], None]:
-    """Return the reader of a field that only Anthropic honours. A neutral or empty value has no effect."""
+    """Return the reader of a field that only Anthropic honours. A value without an effect, or an empty value, is
+    ignored."""
 
     def put(draft: Translation, value: JsonValue) -> None:
         if value not in (*neutral, *_EMPTY):
@@ -174,8 +175,8 @@ def anthropic_only(name: str, *neutral: JsonValue) -> Callable[[Translation, Jso
 
 
 def leave_out_fallbacks(draft: Translation, value: JsonValue) -> None:
-    """Leave out, for each vendor, the other models that the client names as fallbacks: the configuration decides which
-    models a team may use. An empty list has no effect."""
+    """Leave out the models that the client names as fallbacks, for every vendor, because the configuration decides
+    which models a team may use. An empty list has no effect."""
     if value not in _EMPTY:
         draft.leave_out_everywhere("fallbacks")
 

@@ -1,4 +1,4 @@
-"""The blocks of a non-streaming message, in the order of a stream.
+"""Builds the blocks of a non-streaming message, in the order that they have in a stream.
 
 Source: `anthropic` 2.12.0 type `Message`, November 2026.
 """

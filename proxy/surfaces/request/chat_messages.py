@@ -1,4 +1,5 @@
-"""Checks a conversation as deeply as every dialect relies on. Each dialect decides which parts its vendor accepts.
+"""Checks the parts of a conversation on which every dialect relies. Each dialect decides which parts its vendor
+accepts.
 
 Roles and fields: OpenAI OpenAPI 2.3.0 `ChatCompletionRequestMessage`.
 """
@@ -19,7 +20,8 @@ MAY_LACK_CONTENT = frozenset({"assistant", "function"})
 
 
 def messages(value: JsonValue) -> ChatPrompt:
-    """Check messages: a known role and content of a known type. The objects themselves are passed on."""
+    """Check that each message has a known role and content of a known type. The message objects are returned
+    unchanged."""
     if not isinstance(value, list) or not value:
         raise Invalid("must be a non-empty list of messages")
     if len(value) > MAX_MESSAGES:
@@ -37,7 +39,7 @@ def messages(value: JsonValue) -> ChatPrompt:
 
 def _check_each(value: Iterable[JsonValue], others: list[JsonObject]) -> tuple[int, int]:
     """Check each message. Return the number of usual messages that are not plain texts, and the number of characters in
-    the arguments of their calls. Messages that `_message` had to check are added to `others`.
+    the arguments of their calls. Messages that only `_message` can check are added to `others`.
 
     Nearly all messages are texts, results of tools, and turns that call functions, without further fields. Calling
     `_message` for them would cost five times as much as these tests of the same rules.
@@ -110,14 +112,15 @@ def _called_in(calls: JsonValue) -> int | None:
 
 
 def _all_arguments(messages: Iterable[JsonObject], older: Iterable[JsonObject]) -> list[str]:
-    """Return the arguments of the calls of messages. `older` are the messages with calls, or results, in the form
-    before tools."""
+    """Return the arguments of the calls of messages. `older` are the messages with calls or results in the older form
+    (`function_call`)."""
     texts = [text for message in messages if "tool_calls" in message for text in _arguments(message["tool_calls"])]
     return texts + [text for message in older for text in _arguments([{"function": message.get("function_call")}])]
 
 
 def _check_arguments(texts: Iterable[str]) -> None:
-    """Limit the JSON elements in the arguments of calls. These strings do not count as elements of the body."""
+    """Limit the number of JSON elements in the arguments of calls, because these strings do not count as elements of
+    the body."""
     if has_too_many_elements("".join(texts).encode(errors="replace")):
         raise Invalid(f"may hold at most {MAX_ELEMENTS} JSON elements in the arguments of all calls together")
 
@@ -146,7 +149,7 @@ def _message(value: JsonValue) -> JsonObject:
     elif not isinstance(content, str):
         raise Invalid("must be a string or a list of parts", "content")
     if role == "function" and not isinstance(message.get("name"), str):
-        raise Invalid("is required", "name")  # only the name links this result to its call
+        raise Invalid("is required", "name")  # such a result has no id, so only the name links it to its call
     if len(message) > 2 or content is None:
         _check_fields(message, _MESSAGE)
     return message
@@ -223,7 +226,7 @@ def _thinking(value: JsonValue) -> None:
         _objects(value)
 
 
-# Content parts whose payload dialects read, by type. Each dialect accepts or refuses other types.
+# The checks of content parts whose payload dialects read, by type. Each dialect accepts or refuses other types.
 _PARTS: Mapping[str, tuple[str, Check]] = {
     "text": ("text", string),
     "input_text": ("text", string),
@@ -237,7 +240,7 @@ _PARTS: Mapping[str, tuple[str, Check]] = {
     "redacted_thinking": ("data", string),
 }
 
-# Parts with the payload in one of several fields.
+# Parts whose payload is in one of several fields.
 _PAYLOAD_FIELDS: Mapping[str, Mapping[str, Check]] = {
     "input_image": {"image_url": _image_url, "file_id": text},
     "input_file": {"file_data": text, "file_url": text, "file_id": text},

@@ -2,7 +2,7 @@
 
 Shapes: OpenAI OpenAPI 2.3.0 `ResponseFormat*`, `scale-gp` 0.1.0a58 `guided_*`, `fireworks-ai` 1.2.28 `response_format`,
 vLLM 0.33 `StructuredOutputsParams`, SGLang 0.5.23 `ChatCompletionRequest` (`regex`, `ebnf`), llama.cpp server's README
-(`grammar`, `json_schema`, where an empty string means no constraint), November 2026.
+(`grammar`, `json_schema`, in which an empty string means no constraint), November 2026.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,8 +16,8 @@ from proxy.surfaces.request.rule_kinds import Invalid, boolean, check_at, json_o
 
 
 def schema(value: JsonValue) -> JsonObject:
-    """Check a JSON Schema object, or a JSON string of one. It must be valid by its own draft, with all references
-    within itself."""
+    """Check a JSON Schema object, or a JSON string of one. The schema must be valid by its own draft, and all of its
+    references must be within the schema."""
     if isinstance(value, str):
         try:
             value = decode(value.encode())
@@ -35,7 +35,7 @@ def schema(value: JsonValue) -> JsonObject:
 
 
 def regex(value: JsonValue) -> str:
-    """Check a regular expression by the rules common to all dialects; the engine may refuse more."""
+    """Check a regular expression by the rules that all dialects share; the engine may refuse further expressions."""
     pattern = text(value)
     try:
         parse(pattern)

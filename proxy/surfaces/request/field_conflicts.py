@@ -1,4 +1,4 @@
-"""Resolves fields that depend on each other: aliases, conflicts, and values that equal absence.
+"""Resolves fields that depend on each other: aliases, conflicts, and values that mean the same as an absent field.
 
 Each step changes the values of the parsed fields and adds problems. A field with a problem counts as absent.
 """
@@ -34,7 +34,7 @@ SPELLINGS: Mapping[str, str] = {
     "ebnf": "guided_grammar",
     "grammar": "guided_grammar",
 }
-"""Engines' names for the guided fields, with the unified names."""
+"""The names that engines have for the guided fields, each with the unified name."""
 
 
 def limits(parsed: ParsedFields) -> None:
@@ -54,7 +54,7 @@ def limits(parsed: ParsedFields) -> None:
 
 
 SEEDS = ("seed", "random_seed")
-"""OpenAI's name, then Mistral's, which only Mistral's surface accepts."""
+"""The names of the seed: OpenAI's, then Mistral's, which only Mistral's surface accepts."""
 
 
 def seeds(parsed: ParsedFields) -> None:
@@ -90,7 +90,8 @@ def stops(parsed: ParsedFields) -> None:
 
 
 def logprobs(parsed: ParsedFields) -> None:
-    """Merge three fields into one. A count requests the form with four arrays, true the `content` form."""
+    """Merge the three fields about log probabilities into one. A count requests the form with four arrays; true
+    requests the `content` form."""
     values = parsed.values
     if not ("logprobs" in values or "top_logprobs" in values or "return_token_log_probs" in values):
         return
@@ -109,7 +110,7 @@ def logprobs(parsed: ParsedFields) -> None:
 
 
 def candidates(parsed: ParsedFields) -> None:
-    """Keep `best_of` only if it is above `n`. It cannot be combined with streaming."""
+    """Drop `best_of` if it equals `n`, and refuse a smaller one. A greater one cannot be combined with streaming."""
     best = parsed.take("best_of", int)
     if not best:
         return
@@ -138,7 +139,7 @@ def neutral(parsed: ParsedFields) -> None:
 
 
 def images(parsed: ParsedFields) -> None:
-    """Check images against the prompt. If there is no image, the marker is ordinary text."""
+    """Check images against the image markers of the prompt. If there is no image, the marker is ordinary text."""
     given = parsed.get("images", tuple)
     if given is None:
         return

@@ -36,7 +36,7 @@ from proxy.surfaces.request.rule_kinds import (
 from proxy.surfaces.request.tools import tool_choice, tools
 
 MAX_MODEL_LENGTH = 256
-"""Characters. The longest known public model name has about 100."""
+"""The most characters of a model name. The longest known public model name has about 100."""
 
 STREAM_OPTIONS = ("include_usage", "include_obfuscation", "continuous_usage_stats")
 

@@ -16,13 +16,15 @@ INLINE_PARSE_BYTES: Final = 384 * 1024
 
 MANY_OBJECTS: Final = 1500
 """The number of objects, or of lists, in the densest body that is parsed on the event loop. Each takes 1 to 3 us to
-check and translate, in a schema 7 us."""
+check and translate, and 7 us within a schema."""
 
 MANY_TEXTS: Final = 2400
-"""The number of names and texts in such a body. A name without a rule takes 2 us, a document of a list to rank 1 us."""
+"""The number of names and texts in the densest body that is parsed on the event loop. A name without a rule takes 2 us;
+a document in a list to be ranked takes 1 us."""
 
 MANY_COMMAS: Final = 8000
-"""The number of commas in such a body. A value between two commas takes up to 0.5 us."""
+"""The number of commas in the densest body that is parsed on the event loop. A value between two commas takes up to 0.5
+us."""
 
 SAMPLE_BYTES: Final = 16 * 1024
 """Size in bytes of a sample. An estimate of 1,500 objects in 300 KB is within a quarter of the true number in 95 of 100
@@ -61,8 +63,8 @@ def _is_dense(body: bytes) -> bool:
     commas = sample.count(b",")
     if commas > MANY_COMMAS * share:
         return True
-    # A name or text has two quotation marks, and a comma unless it is the first. Prose may have many of one mark, but
-    # not of both.
+    # A name or text has two quotation marks, and a comma unless it is the first. Prose may have many quotation marks or
+    # many commas, but not many of both.
     return commas > MANY_TEXTS * share and sample.count(b'"') > 2 * MANY_TEXTS * share
 
 

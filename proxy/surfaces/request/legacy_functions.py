@@ -1,5 +1,5 @@
-"""Functions in the form that clients used before there were tools: `functions`, `function_call`, and messages with
-either.
+"""Functions in the form that clients used before there were tools: `functions`, `function_call`, and messages that
+contain calls or results in this form.
 
 They are converted to tools, which every vendor with functions supports. Calls of tools need ids: each call gets a new
 id, and a result gets the id of the latest call of its function.
@@ -34,7 +34,8 @@ def function_call(value: JsonValue) -> str | JsonObject:
 
 
 def legacy_functions(parsed: ParsedFields) -> None:
-    """Convert the older fields to `tools` and `tool_choice`. A request may not have both forms."""
+    """Convert the older fields to `tools` and `tool_choice`. A request must not have both the older and the newer
+    form."""
     for older, newer in (("functions", "tools"), ("function_call", "tool_choice")):
         given = parsed.values.pop(older, None)
         if given is None:
@@ -47,7 +48,8 @@ def legacy_functions(parsed: ParsedFields) -> None:
 
 
 def modern(messages: Iterable[JsonObject]) -> tuple[JsonObject, ...]:
-    """Return messages without the older form. A result belongs to the latest call of its function."""
+    """Return the messages with calls and results in the newer form. A result belongs to the latest call of its
+    function."""
     latest: dict[JsonValue, str] = {}
     return tuple([_modern(position, message, latest) for position, message in enumerate(messages)])
 

@@ -17,11 +17,11 @@ from providers.json_types import JsonObject, JsonValue, nests_deeper, opens_more
 from proxy.errors import FieldProblem, invalid_request
 
 MAX_DEPTH = 64
-"""The most levels of objects and lists: far more than any known schema has, and far fewer than recursive code can
-handle."""
+"""The most levels of nested objects and lists. This is far more than any known schema has, and far fewer than recursive
+code can handle."""
 
 _SURELY_FLAT = MAX_DEPTH // 2
-"""The most opening brackets of either kind with which a text cannot have more than MAX_DEPTH levels."""
+"""A text with at most this many opening brackets of each kind cannot have more than MAX_DEPTH levels."""
 
 _WRAPPING_LISTS = 254 - MAX_DEPTH
 """The number of lists around an object of MAX_DEPTH levels that orjson can still write (orjson 3.13, README, `dumps`:
@@ -29,11 +29,11 @@ _WRAPPING_LISTS = 254 - MAX_DEPTH
 
 _ORJSON_MAX_BYTES = 320 * 1024
 """Size in bytes of the longest body that orjson reads faster than jiter. orjson needs twelve times as many bytes of
-memory, which are mapped anew beyond `c_allocator.LARGE_BUFFER`."""
+memory. Beyond `c_allocator.LARGE_BUFFER` the allocator maps this memory anew for each body."""
 
 MAX_ELEMENTS = 200_000
-"""The most objects, lists and commas of a body. Parsing 10 MB of `{}` would take 250 ms and 24 times their size in
-memory."""
+"""The most objects, lists and commas of a body. Parsing 10 MB of `{}` would take 250 ms and 24 times the size of the
+text in memory."""
 
 _ELEMENT_MARKS = (b"{", b"[", b",")
 _NO_ELEMENT = bytes(set(range(256)) - set(b"{[,"))
@@ -43,15 +43,16 @@ _TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep"
 
 
 class InvalidJson(ValueError):
-    """The bytes are not an acceptable JSON object. The message is a predicate, such as "is not a JSON object"."""
+    """The error for bytes that are not an acceptable JSON object. Its message is a predicate, such as "is not a JSON
+    object"."""
 
 
 def load(body: bytes, acted_on: Container[str], most: int | None = None) -> JsonObject:
     """Return the object of a request body, of at most `most` elements (`None`: MAX_ELEMENTS). Raises GatewayError.
 
     A UTF-8 byte order mark is allowed. A repeated key in `acted_on` is refused, because a filter in front of the
-    gateway may have checked the other value. An integer beyond 64 bits is refused, because it would reach a vendor
-    rounded.
+    gateway may have checked the value that the gateway does not use. An integer beyond 64 bits is refused, because the
+    vendor would receive it rounded.
     """
     if body.startswith(_BOM):
         body = body[len(_BOM) :]
@@ -79,8 +80,8 @@ def has_too_many_elements(text: bytes, most: int = MAX_ELEMENTS) -> bool:
 
 
 def _bound_elements(text: bytes, most: int | None) -> None:
-    """Raise InvalidJson for a text with too many elements. A text that is too short to have more than a third too many
-    is not counted, because counting takes half as long as reading it."""
+    """Raise InvalidJson for a text with too many elements. A text that is too short to exceed the limit by more than a
+    third is not counted, because counting takes half as long as reading the text."""
     most = MAX_ELEMENTS if most is None else most
     if len(text) > 2 * most and has_too_many_elements(text, most):
         raise InvalidJson(f"has more than {most} JSON elements")
@@ -106,7 +107,7 @@ def _read_within_depth(text: bytes) -> JsonObject:
 
 def _read_canonical(body: bytes) -> JsonObject | None:
     """Return the object of a body that equals the form in which orjson writes it, as the bodies of most clients do;
-    `None` for any other body. Such a body has no repeated keys and no rounded numbers."""
+    `None` for any other body. A body in orjson's form has no repeated keys and no rounded numbers."""
     value = body.find(b'":') + 2
     if body[value : value + 1].isspace():
         return None
@@ -120,7 +121,8 @@ def _read_canonical(body: bytes) -> JsonObject | None:
 
 
 def _read_exactly(body: bytes, acted_on: Container[str]) -> JsonObject:
-    """Return the object of a body in any form. Raises GatewayError if the body is ambiguous, and InvalidJson."""
+    """Return the object of a body in any form. Raises GatewayError if the body is ambiguous, and InvalidJson if it is
+    not acceptable JSON."""
     try:
         data: JsonValue = jiter.from_json(
             body, allow_inf_nan=False, cache_mode="keys", catch_duplicate_keys=True, float_mode="lossless-float"
@@ -143,9 +145,9 @@ def _read_exactly(body: bytes, acted_on: Container[str]) -> JsonObject:
 
 
 def _replace_texts_by_doubles(data: JsonObject, count: int) -> bool:
-    """Replace the numbers that jiter left as texts by doubles, in an object. Return whether there were `count` such
-    numbers, and each is within a double. If not, orjson must read the body: it raises with the message that jiter
-    lacks."""
+    """Replace the numbers of an object that jiter left as texts by doubles. Return whether there were `count` such
+    numbers and each fits into a double. If not, orjson must read the body, because orjson raises with the message that
+    jiter lacks."""
     read: Mapping[str, object] = data
     doubles = {name: float(value) for name, value in read.items() if isinstance(value, jiter.LosslessFloat)}
     data.update(doubles)
@@ -161,8 +163,8 @@ def _written_within_depth(data: JsonObject) -> bytes:
 
 
 def _within_lists(data: JsonObject) -> JsonValue:
-    """Return an object within _WRAPPING_LISTS nested lists, so that orjson writes it only if it has at most MAX_DEPTH
-    levels. This tests the depth in compiled code, three times as fast as a walk."""
+    """Return an object wrapped in so many lists that orjson writes it only if the object has at most MAX_DEPTH levels.
+    This tests the depth in compiled code, three times as fast as a walk."""
     holder: JsonValue = data
     for _ in range(_WRAPPING_LISTS):
         holder = [holder]
@@ -173,8 +175,8 @@ def _outside_strings(body: bytes) -> bytes:
     """Return a JSON text without its strings. The result has no meaning for bytes that are not JSON."""
     if b"\\" in body:
         body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
-    # A text within MAX_ELEMENTS has at most twice as many strings. The rest of a text with more strings is not split:
-    # this bounds the work, and the count of elements can only become too high.
+    # A text within MAX_ELEMENTS has at most twice as many strings. The rest of a text with more strings is not split.
+    # This bounds the work, and the error can only be a too high count of elements.
     return b"".join(body.split(b'"', 4 * MAX_ELEMENTS + 4)[::2])
 
 
@@ -183,7 +185,7 @@ def _refuse_repeats(body: bytes, acted_on: Container[str]) -> JsonObject:
     pairs: list[tuple[str, JsonValue]] = []
 
     def keep(found: list[tuple[str, JsonValue]]) -> JsonObject:
-        pairs[:] = found  # the outermost object comes last
+        pairs[:] = found  # the hook is called for the outermost object last
         return dict(found)
 
     data: JsonObject = json.loads(body, object_pairs_hook=keep)

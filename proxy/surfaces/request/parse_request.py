@@ -41,7 +41,8 @@ _NO_ATTRIBUTES: Final[_Attributes] = (NO_STREAM_OPTIONS, None, None, None)
 
 
 def parse(rules: SurfaceRules, operation: Operation, body: bytes, default_model: str | None) -> UnifiedRequest:
-    """Return the checked request; a missing `model` is `default_model`. Raises GatewayError with all problems."""
+    """Return the checked request, with `default_model` as its model if the body has no `model`. Raises GatewayError
+    with all problems."""
     return parse_fields(rules, operation, load(body, rules.fields[operation]), default_model)
 
 
@@ -52,8 +53,9 @@ def parse_fields(
     default_model: str | None,
     refused: Iterable[tuple[str, Invalid]] = (),
 ) -> UnifiedRequest:
-    """Return the request of fields under the unified names; a missing `model` is `default_model`. `refused` are fields
-    whose problems were found before; they are reported too. Raises GatewayError with all problems."""
+    """Return the request of fields under the unified names, with `default_model` as its model if `model` is missing.
+    `refused` are fields whose problems were found before; these problems are reported too. Raises GatewayError with all
+    problems."""
     fields = rules.fields[operation]
     parsed = ParsedFields(rules, operation)
     values = parsed.values
@@ -66,7 +68,7 @@ def parse_fields(
             continue
         check = fields.get(name)
         if check is None:
-            # Names that some server reads as a protected field are refused too.
+            # Names that some servers read as the name of a protected field are refused too.
             try:
                 parsed.unknown[name] = extras.unknown_field(name, value)
             except Invalid as bad:

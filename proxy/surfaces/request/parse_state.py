@@ -19,7 +19,7 @@ class SurfaceRules:
     """A surface's rules for requests, by operation.
 
     `fields` are its fields with their checks, `defaults` the values of absent fields, and `default_names` their names.
-    In the operations of `bare_zero_tokens`, a limit of 0 tokens is valid without `echo`.
+    For the operations in `bare_zero_tokens`, a limit of 0 tokens is valid even without `echo`.
     """
 
     fields: Mapping[Operation, Mapping[str, Check]]
@@ -68,5 +68,6 @@ class ParsedFields:
         self.refuse(name, Invalid(message, code=CONFLICT))
 
     def refused(self, *names: str) -> bool:
-        """Return whether any of these fields has a problem. If so, its absence is not another problem."""
+        """Return whether any of these fields has a problem. The absence of such a field must not be reported as another
+        problem."""
         return any(problem.loc[:1] == (name,) for problem in self.problems for name in names)

@@ -18,7 +18,7 @@ _OWN_TIMEOUT = "inference_timeout"
 MAX_HEADERS = 32
 MAX_HEADER_BYTES = 4096
 
-# No underscore: CGI and WSGI servers read x_api_key as x-api-key.
+# A header's name has no underscore, because CGI and WSGI servers read x_api_key as x-api-key.
 _NAME = re.compile(r"[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*")
 _VALUE = re.compile(r"[\x20-\x7e]*")
 _DECIMAL = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
@@ -42,8 +42,8 @@ def params(value: JsonValue) -> JsonObject:
 
 
 def upstream_field(name: str, value: JsonValue) -> JsonValue:
-    """Check a field that the gateway does not know and that goes to the upstream. Raises Invalid if it would override
-    the gateway."""
+    """Check a field that the gateway does not know and that is sent to the upstream. Raises Invalid if it would
+    override the gateway."""
     if is_reserved(name):
         raise Invalid("cannot be set here")
     path = find_reserved(name, value)

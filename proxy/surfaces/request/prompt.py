@@ -1,4 +1,4 @@
-"""Checks the four forms of a prompt, and the images of one.
+"""Checks the four forms of a prompt, and the images of a prompt.
 
 Forms and image rules: OpenAI OpenAPI 2.3.0 `CreateCompletionRequest.prompt`, `fireworks-ai` 1.2.28 `images`.
 """
@@ -69,7 +69,7 @@ def _uri(value: JsonValue) -> str:
 
 
 def match_images(images: Images, prompt: Prompt) -> None:
-    """Check that there is a list for each prompt, and an image for each marker. Raises Invalid."""
+    """Check that there is a list of images for each prompt, and an image for each image marker. Raises Invalid."""
     if isinstance(prompt, ChatPrompt):
         raise Invalid("goes with a text prompt; in a chat put image parts into the messages", code=_CONFLICT)
     if isinstance(prompt, TokenPrompt):

@@ -13,7 +13,7 @@ _EQUIVALENT_KEYS = frozenset({"effort", "max_tokens", "enabled"})
 """Keys that have an equivalent in `reasoning_effort` or `thinking`."""
 
 _DEFAULT_EFFORT = "medium"
-"""The effort that OpenRouter's page names for `enabled: true` alone."""
+"""The effort that applies to `enabled: true` without other keys, according to OpenRouter's page."""
 
 _CHECKS = {"effort": text, "max_tokens": integer(1), "enabled": boolean}
 
@@ -28,7 +28,8 @@ def reasoning_object(value: JsonValue) -> JsonObject:
 
 
 def reasoning(parsed: ParsedFields) -> None:
-    """Replace `reasoning` by the equivalent field, and refuse two fields that cannot go together: Fireworks allows one.
+    """Replace `reasoning` by the equivalent field, and refuse two fields that cannot be combined, because Fireworks
+    allows only one of them.
 
     Other keys stay in `reasoning`, for vendors that know them.
     """

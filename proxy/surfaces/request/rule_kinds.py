@@ -17,8 +17,8 @@ INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 
 class Invalid(Exception):
-    """The value is invalid. `message` is a predicate of the field's name ("must be ..."); `loc` is the path below the
-    field."""
+    """The error for an invalid value. `message` is a predicate of the field's name ("must be ..."); `loc` is the path
+    below the field."""
 
     def __init__(self, message: str, *loc: str | int, code: str = "invalid_value") -> None:
         super().__init__(message)

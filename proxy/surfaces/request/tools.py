@@ -1,7 +1,7 @@
 """Checks tools and the choice among them.
 
 Shapes: OpenAI OpenAPI 2.3.0 `ChatCompletionTool`, `ChatCompletionToolChoiceOption`; Google's own tools in the form that
-clients of `google-genai` 3.4.0 use, a name with its settings.
+clients of `google-genai` 3.4.0 use: an object with the tool's name as a key and its settings as the value.
 """
 
 from typing import TypeGuard
@@ -26,8 +26,8 @@ def tools(value: JsonValue) -> list[JsonObject]:
 
 
 def _is_usual(tool: JsonValue) -> TypeGuard[JsonObject]:
-    """Return whether a tool is a function with a description and parameters, as nearly all are. `_tool` accepts every
-    such tool, and this test takes a third of its time."""
+    """Return whether a tool is a function with a description and parameters, as nearly all tools are. `_tool` accepts
+    every such tool, and this test takes a third of its time."""
     return (
         type(tool) is dict
         and tool.get("type") == "function"

@@ -1,9 +1,10 @@
 """Renders chat completions: OpenAI's `chat.completion` object and its chunks.
 
 Source: OpenAI OpenAPI 2.3.0 `CreateChatCompletionResponse`, `CreateChatCompletionStreamResponse`. Two names of the
-field for reasoning are in use, `reasoning_content` (DeepSeek, SGLang, llama.cpp, Fireworks) and `reasoning` (vLLM,
+field for reasoning are common, `reasoning_content` (DeepSeek, SGLang, llama.cpp, Fireworks) and `reasoning` (vLLM,
 OpenRouter, Groq). openai-agents 0.24.0 shows the reasoning twice if it gets both. All clients that show reasoning read
-the first: openai-agents, @ai-sdk/openai-compatible, pydantic-ai-slim 2.68.0 and litellm 1.109.1, November 2026.
+`reasoning_content`: openai-agents, @ai-sdk/openai-compatible, pydantic-ai-slim 2.68.0 and litellm 1.109.1, November
+2026.
 """
 
 from collections.abc import Iterable, Mapping
@@ -43,8 +44,8 @@ class ChatRenderer(AnswerRenderer, RunRenderer):
         self._request = request
         self._reasoning = facts.reasoning
         self._tool_finish = "function_call" if request.legacy_calls else "tool_calls"
-        # The number of a choice, the suffix of events for which this is valid, and the bytes before and after the text
-        # of the choice in a run.
+        # The number of a choice, the suffix of events for which this tuple is valid, and the bytes before and after the
+        # text of the choice in a run.
         self._around = (-1, b"", (b"", b""))
         # For each choice that has begun: whether it has ended.
         self._choices: dict[int, bool] = {}
@@ -61,8 +62,8 @@ class ChatRenderer(AnswerRenderer, RunRenderer):
         return self._completion_body(COMPLETION_OBJECT, completion, [self._choice(choice) for choice in choices])
 
     def _single_text_body(self, choice: Choice, usage: Usage, completion: Completion) -> bytes:
-        """Return a response with a single text, as most are, like `_completion_body` does. This saves six calls, which
-        are half of rendering."""
+        """Return the body of a response with a single text, as most responses are. The result is the same as from
+        `_completion_body`, but saves six calls, which are half of the time of rendering."""
         message = {"role": "assistant", "content": choice.text, "refusal": None}
         body: dict[str, object] = {
             "id": self._id,
@@ -181,7 +182,7 @@ class ChatRenderer(AnswerRenderer, RunRenderer):
 
 
 def _is_text(choice: Choice) -> bool:
-    """Return whether a choice ended normally and has only a text, as most have."""
+    """Return whether a choice ended normally and has only a text, as most choices do."""
     return (
         choice.finish_reason in _USUAL_ENDS
         and choice.extras is None
@@ -223,7 +224,7 @@ def _delta(chunk: Chunk, reasoning: Iterable[str]) -> dict[str, object]:
 
 
 def _message(choice: Choice, reasoning: Iterable[str]) -> dict[str, object]:
-    """Return the message. Its content is null if there is a refusal or a tool call instead."""
+    """Return the message. Its content is null if the message has a refusal or a tool call instead of a text."""
     instead = choice.refusal is not None or choice.tool_calls
     text = "" if choice.text == choice.refusal else choice.text
     message: dict[str, object] = {

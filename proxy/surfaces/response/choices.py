@@ -23,7 +23,8 @@ NO_USAGE = Usage(0, 0)
 
 
 class AnswerRenderer:
-    """Base of the renderers. `prefix` begins the response's id, `kind` is the type of the streamed object."""
+    """Base of the renderers. `prefix` is the beginning of the response's id; `kind` is the type of the streamed
+    object."""
 
     __slots__ = ("_created", "_fingerprint", "_id", "_model", "_style", "_writer")
 
@@ -33,7 +34,8 @@ class AnswerRenderer:
         self._model = facts.model
         self._style = style
         if request.stream:
-            # Only a stream needs the writer, and to create one costs as much as rendering a non-streaming response.
+            # The writer is created only for a stream, because creating it costs as much as rendering a non-streaming
+            # response.
             self._writer = style.writer(self._head(kind), request)
         self._fingerprint: str | None = None
 

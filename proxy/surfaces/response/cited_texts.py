@@ -1,5 +1,5 @@
-"""Assigns the citations of a response to its parts of text. Offsets count within the part (OpenAI OpenAPI 2.3.0
-`UrlCitationBody`).
+"""Assigns the citations of a response to its parts of text. The offsets of a citation count from the beginning of its
+part (OpenAI OpenAPI 2.3.0 `UrlCitationBody`).
 
 A vendor may send citations before their text or after it (Gemini: with the last event). Citations of the open part are
 sent as its events; citations of a part that has ended are in the final response.

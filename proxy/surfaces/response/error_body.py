@@ -1,6 +1,7 @@
 """Error bodies: OpenAI's `error` object, alone or beside FastAPI's `detail`.
 
-Clients read both: the openai SDK reads code, type and param from `error` only, FastAPI-style clients read `detail`.
+Clients read one or the other: the openai SDK reads code, type and param only from `error`; clients of FastAPI servers
+read `detail`.
 """
 
 from proxy.errors import ErrorFacts

@@ -1,12 +1,12 @@
 """Renders the contents of a choice besides text, reasoning and calls: blocks of reasoning, citations, media, vendors'
 own fields.
 
-`reasoning_details` have OpenRouter's form, `thinking_blocks` LiteLLM's (Claude's blocks only), `annotations` OpenAI's,
-`images` OpenRouter's. Clients of these APIs read them and send them back (@openrouter/ai-sdk-provider 2.10.0, litellm
-1.109.1, openai-agents 0.24.0, read in November 2026).
+`reasoning_details` and `images` have OpenRouter's form, `thinking_blocks` have LiteLLM's (Claude's blocks only), and
+`annotations` have OpenAI's. Clients of these APIs read them and send them back (@openrouter/ai-sdk-provider 2.10.0,
+litellm 1.109.1, openai-agents 0.24.0, read in November 2026).
 
-In a stream each entry of such a list has an `index`. OpenAI's own client joins lists by it, and fails if an entry of
-the second list has none (openai 3.54.0 `lib/streaming/_deltas.py`, November 2026).
+In a stream each entry of such a list has an `index`. OpenAI's own client joins lists by this `index`, and fails if an
+entry of the second list has no `index` (openai 3.54.0 `lib/streaming/_deltas.py`, November 2026).
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -95,7 +95,7 @@ def text_fields(extras: Extras | None) -> dict[str, object]:
 
 
 def _numbered(entries: Iterable[JsonObject], name: str, entry_counts: dict[str, int]) -> list[JsonObject]:
-    """Return the entries of a list with an index each: their own, or else their position among all entries of the
+    """Return the entries of a list, each with an index: its own index, or else its position among all entries of the
     stream.
 
     The chunks of one block of reasoning have the same type and the same index of the vendor. They get the position of
@@ -117,7 +117,7 @@ def _numbered(entries: Iterable[JsonObject], name: str, entry_counts: dict[str, 
 
 
 def _like(block: JsonObject, detail: JsonObject) -> JsonObject:
-    """Return a block with the index of the detail from which it is made."""
+    """Return a block with the index of the reasoning detail from which it is made."""
     index = detail.get("index")
     return {**block, "index": index} if isinstance(index, int) else block
 

@@ -24,7 +24,8 @@ class TextLogprobs:
         self._offsets: dict[int, Offsets] = {}
 
     def render(self, index: int, logprobs: Logprobs | None) -> dict[str, object] | None:
-        """Return the four arrays, beside the `content` form if that was requested; `None` if no form was requested."""
+        """Return the form with four arrays, together with the `content` form if the client requested that form; `None`
+        if the client requested no log probabilities."""
         if logprobs is None or not self._wanted:
             return None
         offsets = self._offsets.get(index)

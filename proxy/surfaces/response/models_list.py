@@ -25,8 +25,8 @@ def model_body(card: ModelCard) -> bytes:
 
 def _card(card: ModelCard) -> dict[str, object]:
     """Return an entry in OpenAI's form, with the known facts about the model under the names that clients read. `root`
-    and `max_model_len` are vLLM's names (its benchmark reads the former, Continue the latter), the others
-    OpenRouter's."""
+    and `max_model_len` are vLLM's names (vLLM's benchmark reads `root`, and Continue reads `max_model_len`). The other
+    names are OpenRouter's."""
     body: dict[str, object] = {
         "id": card.id,
         "object": "model",
@@ -47,7 +47,8 @@ def _card(card: ModelCard) -> dict[str, object]:
 def _pricing(price: Price) -> dict[str, str]:
     """Return a price as OpenRouter writes it: text in USD per token, without an exponent.
 
-    The result is cached: for 10,000 models with the same price it would otherwise be most of the list's cost.
+    The result is cached, because for 10,000 models with the same price this function would otherwise take most of the
+    time of the list.
     """
     pricing = {"prompt": _per_token(price.input)}
     if price.output is not None:
@@ -60,6 +61,7 @@ def _pricing(price: Price) -> dict[str, str]:
 
 
 def _per_token(per_million: float) -> str:
-    # Computed in decimals: 0.15 a million is 0.00000015, which a binary division would not give exactly.
+    # The price is computed in decimals: 0.15 per million tokens is 0.00000015 per token, which a binary division would
+    # not give exactly.
     exact = format(Decimal(repr(per_million)).scaleb(-6), "f")
     return exact.rstrip("0").rstrip(".") if "." in exact else exact

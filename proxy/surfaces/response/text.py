@@ -82,7 +82,7 @@ class TextRenderer(AnswerRenderer, RunRenderer):
             self._writer.set_service_tier(chunk.service_tier)
         if chunk.tool_calls:
             self._calls.setdefault(index, PendingCalls()).add(chunk.tool_calls)
-        # A refusal is the text of a choice without another text.
+        # A refusal becomes the text of a choice that has no other text.
         text = chunk.text or ("" if index in self._texts else chunk.refusal or "")
         if chunk.text and chunk.text != chunk.refusal:
             self._texts.add(index)
@@ -117,7 +117,8 @@ class TextRenderer(AnswerRenderer, RunRenderer):
             body["tool_calls"] = [tool_call_json(call) for call in self._calls.pop(index).whole()]
         extra_event = b""
         if response_extras:
-            # Text and calls are in one of the two events only, because a client joins them across all events.
+            # Text and calls are in only one of the two events, because a client joins the texts and calls of all
+            # events.
             extra_event = self._writer.event_with(
                 b'{"index":%d,"text":"","logprobs":null,"finish_reason":null}' % index, response_extras
             )

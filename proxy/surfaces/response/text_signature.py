@@ -1,7 +1,8 @@
 """The signatures of texts, which differ from the signatures of reasoning and of calls.
 
-Gemini signs the text of a response in its last part, which may contain nothing else. OpenRouter shows such a signature
-as a reasoning detail without `id`, and the signature of a call with the call's `id`. Neither belongs to any reasoning.
+Gemini puts the signature of a text into the last part of the response, which may contain nothing else. OpenRouter sends
+such a signature as a reasoning detail without `id`, and the signature of a call as a detail with the call's `id`.
+Neither signature belongs to any reasoning.
 
 Sources: "Thought signatures" page of the Gemini API; OpenRouter's `reasoning_details` in @openrouter/sdk 1.3.19,
 November 2026.

@@ -1,6 +1,7 @@
 """Writes responses as bytes: JSON, and the server-sent events of a stream.
 
-An event never has a newline in its data, an `id:` line or an empty `data:`: each of them breaks a vendor's SDK.
+An event never has a newline in its data, an `id:` line or an empty `data:`, because each of these breaks a vendor's
+SDK.
 """
 
 import json
@@ -30,7 +31,8 @@ def utf8_json(value: object) -> bytes:
 
 
 def ascii_json(value: object) -> bytes:
-    """Return compact JSON in ASCII, because line-based clients (httpx `iter_lines`) also split at U+2028 and U+0085."""
+    """Return compact JSON in ASCII. Line-based clients (httpx `iter_lines`) would also split unescaped text at U+2028
+    and U+0085."""
     data = utf8_json(value)
     return data if data.isascii() else _escaped(value)
 
@@ -41,7 +43,7 @@ def _escaped(value: object) -> bytes:
 
 class RunRenderer(FramingRenderer):
     """Base of renderers that write a run as one event for each literal. A literal is the inside of a JSON string, as
-    `ascii_json` writes it. It is put between constants, or passed to a writer of events."""
+    `ascii_json` writes it. The literal is put between constants, or passed to a function that writes events."""
 
     __slots__ = ()
 
@@ -93,8 +95,8 @@ def usage_json(usage: Usage) -> dict[str, object]:
 class SseWriter:
     """Writes the events of one stream around its choices. This class sends no usage.
 
-    `head` is the response's object without its choices, which is encoded once; `done` is the terminator. An event with
-    one choice is the choice between `prefix` and `suffix`, which may change.
+    `head` is the response's object without its choices; it is encoded only once. `done` is the terminator. An event
+    with one choice consists of `prefix`, the choice and `suffix`; `prefix` and `suffix` may change during the stream.
     """
 
     __slots__ = ("_common_fields", "_done", "_fingerprint", "_late", "_tier", "prefix", "suffix")
@@ -136,8 +138,8 @@ class SseWriter:
         """Store fields of the response that came after its last choice ended, for the event that has the usage.
 
         A client that requested no usage does not get them. They would need an event without choices, and clients that
-        read the first choice of every event fail on it. Vendors send them beside the usage, which only the gateway
-        requested.
+        read the first choice of every event fail on it. Vendors send these fields beside the usage, which in this case
+        only the gateway requested.
         """
         overlay(self._late, fields)
 
@@ -161,7 +163,8 @@ class SseWriter:
 
 
 class UsageSseWriter(SseWriter):
-    """Sends usage as OpenAI does with `include_usage`: null in each event, then a separate event without choices.
+    """Sends usage as OpenAI does with `include_usage`: `usage` is null in each event, and a separate event without
+    choices has the usage.
 
     If the vendor reports no usage, that event is left out. With vLLM's `continuous_usage_stats` each event has the
     latest usage instead of null.
@@ -201,7 +204,7 @@ class FinishUsageSseWriter(SseWriter):
         self._usage: Usage | None = None
 
     def finish(self, choice: bytes) -> bytes:
-        """Return the event that ends a choice. For the last choice it is held back until the usage is final."""
+        """Return the event that ends a choice. The event of the last choice is held back until the usage is final."""
         self._open -= 1
         if self._open:
             return self.event(choice)

@@ -1,1 +1,1 @@
-"""OpenAI's Responses API as a surface: items in, items out, references to stored responses."""
+"""OpenAI's Responses API as a surface: it reads and writes items, and resolves references to stored responses."""

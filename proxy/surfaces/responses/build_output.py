@@ -1,8 +1,8 @@
-"""Builds the items of a response from its chunks, with the events that show them as they grow.
+"""Builds the items of a response from its chunks, and the events that report the items as they grow.
 
 Items never overlap, because clients support one open item at a time. Vendors may interleave the chunks of parallel
 calls, and only the end of the response shows whether a call is complete. So while a call is open, everything else is
-held back, and is sent after it as one delta for each item.
+held back. After the call it is sent as one delta for each item.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ from proxy.surfaces.tool_items.typed_tools import TYPED
 T = TypeVar("T", bound=OpenItem)
 
 MAX_STREAMED_ITEMS: Final = 256
-"""The most items that are shown as they grow. If a model switches between reasoning and text more often, the rest is
+"""The most items that are streamed as they grow. If a model switches between reasoning and text more often, the rest is
 held back, because an item costs a kilobyte of events."""
 
 MAX_TEXT: Final = 32 * 1024 * 1024
@@ -71,7 +71,7 @@ class OutputBuilder:
     """The output of one response. `items` are the completed items, `extra_fields` the fields that belong to no item.
 
     `message` is the open message while it only gets text without log probabilities. `_late_details` are details of
-    reasoning that came after a text: only items of calls and of searches follow the last text, because agents take the
+    reasoning that came after a text. Only items of calls and of searches follow the last text, because agents take the
     last message for the result. These details are sent before the next call, or else with the message. Searches that
     the vendor reports after the text, as Gemini does, are items after the message.
     """
@@ -95,7 +95,7 @@ class OutputBuilder:
         self._calls = False
         self._audio: GrowingExtras | None = None
         self.chars_left = MAX_TEXT
-        """The number of characters that the response may still have."""
+        """The number of characters that the response may still get."""
         self.items: list[JsonObject] = []
         self.extra_fields: dict[str, JsonValue] = {}
 
@@ -106,15 +106,16 @@ class OutputBuilder:
         return item if isinstance(item, MessageItem) and item.head else None
 
     def grow(self, size: int) -> None:
-        """Count further characters. Raises UpstreamError if there are too many to be repeated at the end."""
+        """Count further characters. Raises UpstreamError beyond MAX_TEXT, because the end of the response repeats all
+        of them."""
         self.chars_left -= size
         if self.chars_left < 0:
             message = f"The upstream's response is longer than {MAX_TEXT} characters."
             raise UpstreamError(Failure(FailureKind.MALFORMED, message, ours=True))
 
     def literal_writer(self, run: TextRun) -> LiteralWriter | None:
-        """Return the writer of events for a run. It returns nothing for a text beyond `chars_left`; `chunk` then raises
-        the error."""
+        """Return the function that writes the events of a run. The function returns empty bytes for a text beyond
+        `chars_left`; `chunk` then raises the error."""
         item = self._open
         growth = None if item is None or run.size > self.chars_left else item.growth(run)
         if growth is None:

@@ -28,14 +28,15 @@ _EMPTY_FIELDS: Final = frozenset({"annotations", "logprobs"})
 _FULL_READER_FIELDS: Final = frozenset(
     {"extra_content", "namespace", "created_by", "parsed", "parsed_arguments", "role", "encrypted_content"}
 )
-"""Fields beyond the required ones of an item that the full reader reads or leaves out."""
+"""Fields that an item may have besides the required ones, and that the full reader reads or leaves out."""
 
 
 @frozen
 class CommonInput:
     """The items of an input, each with its type, and `native`, the list of them in OpenAI's form.
 
-    `plain` and `without_parts` are as in ChatPrompt. `reasons` is true if some are reasoning.
+    `plain` and `without_parts` have the same meaning as in ChatPrompt. `reasons` is true if at least one item is
+    reasoning.
     """
 
     items: tuple[JsonObject, ...]
@@ -65,7 +66,7 @@ def common_input(given: JsonValue, instructed: bool) -> CommonInput | None:
             rule = _OF_MODEL
         if rule is None or (texts := rule.texts(item)) < 0:
             return None
-        # All texts and calls of the model up to the next turn of another role are one message.
+        # All texts and calls of the model before the next item of another role form one message.
         turn_texts = turn_texts + texts if rule.of_model else 0
         if turn_texts > 1 or texts > 1:
             without_parts = False
@@ -105,7 +106,8 @@ def _are_plain(items: list[JsonObject]) -> bool:
 
 
 def _replaced(items: list[JsonValue], replacements: Mapping[int, JsonValue]) -> list[JsonValue]:
-    """Return the items with the items of `replacements` at their indexes; the same list if there are none."""
+    """Return the items with the items of `replacements` at their indexes; the unchanged list if there are no
+    replacements."""
     if not replacements:
         return items
     copy = [*items]
@@ -131,9 +133,9 @@ def _in_openai_form(item: JsonObject, rule: "_Rule") -> JsonObject | None:
 
 @frozen
 class _Rule:
-    """The rule for a kind of items. `texts` returns the number of texts in an item, negative if the item is not a
-    common one. `fields` is the number of fields that it checks, and `read` are further fields that the full reader
-    reads. `of_model` is true if the model makes such items."""
+    """The rule for a kind of items. `texts` returns the number of texts in an item; the number is negative if the item
+    is not a common one. `fields` is the number of fields that `texts` checks, and `read` are further fields that the
+    full reader reads. `of_model` is true if the model makes such items."""
 
     texts: Callable[[JsonObject], int]
     fields: int
@@ -146,7 +148,8 @@ def _message(item: JsonObject) -> int:
 
 
 def _texts(content: JsonValue) -> int:
-    """Return the number of texts in a content; negative if it has anything else, or an empty text."""
+    """Return the number of texts in a content; the number is negative if the content has anything besides texts, or an
+    empty text."""
     if type(content) is str:
         return 1 if content else -1
     if type(content) is not list or not content:

@@ -26,8 +26,8 @@ class GatheredDetails:
         self._chunks += chunks
 
     def sealed(self) -> str | None:
-        """Return the blocks in an envelope; `None` if they have nothing beyond their text, which the client shows and
-        sends back anyway."""
+        """Return the blocks in an envelope; `None` if the blocks have only a text, because the client shows this text
+        and sends it back anyway."""
         if not any([chunk.get("signature") or chunk.get("type") == "reasoning.encrypted" for chunk in self._chunks]):
             return None
         return seal([*self._blocks()])

@@ -23,7 +23,8 @@ MAX_ITEMS: Final = 8192
 items."""
 
 MAX_ID_LENGTH: Final = 128
-"""Characters. The gateway's ids have 56 at most, OpenAI's 64. A client never got a longer id."""
+"""The most characters of an id. The gateway's ids have at most 56, and OpenAI's have 64, so no client ever received a
+longer id."""
 
 MAX_REFERENCES: Final = 1024
 """The most items of one body that are looked up. The AI SDK sends one reference for each item of the responses so

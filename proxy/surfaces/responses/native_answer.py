@@ -29,7 +29,7 @@ _FINAL_EVENTS: Final = frozenset({"response.completed", "response.incomplete"})
 _ITEM_DONE: Final = "response.output_item.done"
 
 _ECHOES: Final = ("previous_response_id", "store")
-"""Fields of the response that repeat settings that the gateway handles instead of the vendor."""
+"""Fields of the response that repeat settings of the request which the gateway handles instead of the vendor."""
 
 
 class NativeAnswer:

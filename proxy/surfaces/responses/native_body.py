@@ -23,7 +23,7 @@ _GATEWAY_FIELDS: Final = frozenset({"previous_response_id", "inference_timeout"}
 _OVERFLOW_FIELD: Final = "context_length_exceeded_behavior"
 
 _GATEWAY_ITEM_FIELDS: Final = frozenset({"extra_content"})
-"""Fields of items that only this gateway writes. In messages `encrypted_content` is another one."""
+"""Fields of items that only this gateway writes. In messages, `encrypted_content` is another such field."""
 
 _RESPONSE_ONLY_FIELDS: Final = frozenset({"created_by", "parsed", "parsed_arguments"})
 """Fields that OpenAI's client has in the items of responses and in their parts, and that the vendor refuses in
@@ -80,7 +80,7 @@ def _without(holder: JsonObject, names: frozenset[str]) -> JsonObject:
 
 
 def _without_response_only_fields(item: JsonObject) -> JsonObject:
-    """Return an item with its parts in the form that the vendor accepts, if it is a message of the model."""
+    """Return an item. If it is a message of the model, its parts get the form that the vendor accepts."""
     content = item.get("content")
     if item.get("role") != "assistant" or not isinstance(content, list):
         return item

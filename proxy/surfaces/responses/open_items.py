@@ -1,6 +1,6 @@
-"""Items of a response while they are written: their events, and the final item.
+"""The items of a response while they are written: their events, and the final items.
 
-An item stores its chunks until it is closed, because the last events of a response repeat them as a whole.
+An item stores its chunks until it is closed, because the last events of a response repeat the whole item.
 
 Sources: OpenAI OpenAPI 2.3.0 `OutputItem`, `ResponseStreamEvent`; openai 3.54.0 `types/responses` and its accumulator,
 which needs an `added` event for each item and part; Codex CLI 0.169.0, which reads only `output_item.done`; November
@@ -48,8 +48,8 @@ class OpenItem:
         return events + self._item_event("output_item.done", self.item)
 
     def growth(self, run: TextRun) -> Growth | None:
-        """Return how the texts of a run are added to the item; `None` if the item does not grow by texts of this
-        kind."""
+        """Return the form of the events for a run and the function that adds its texts to the item; `None` if the item
+        does not grow by texts of this kind."""
         return None
 
     def _end(self) -> bytes:
@@ -68,15 +68,15 @@ class OpenItem:
         return self._writer.event(f"response.{kind}", {**position, **fields})
 
     def _form(self, kind: str, **fields: object) -> EventForm:
-        """Return the form of the events that `_event` writes. MARK is the text in these fields."""
+        """Return the form of the events that `_event` writes. In this form, MARK stands for the text."""
         position = {"item_id": self.id, "output_index": self.output_index}
         return self._writer.form(f"response.{kind}", {**position, **fields})
 
 
 class MessageItem(OpenItem):
     """A message. `chunks` are the chunks of its open part. `head` are the fields of an event that only adds text to
-    this part, empty while no text part is open. `extra` are further fields of the item. Parts of text are added to
-    `texts` as they end."""
+    this part; it is empty while no text part is open. `extra` are further fields of the item. Parts of text are added
+    to `texts` as they end."""
 
     __slots__ = ("_annotations", "_content", "_kind", "_logprobs", "_size", "_texts", "chunks", "extra", "head")
 
@@ -93,7 +93,7 @@ class MessageItem(OpenItem):
         self.chunks: list[str] = []
 
     def text(self, text: str, logprobs: list[JsonValue]) -> bytes:
-        """Return the events of further text."""
+        """Return the events of a further text."""
         events = self._begin("output_text")
         self.chunks.append(text)
         self._logprobs += logprobs
@@ -311,7 +311,7 @@ class TypedCallItem(CallItem):
         self._tool = tool
 
     def add(self, chunk: str, extra: Mapping[str, JsonValue] | None) -> bytes:
-        """Add a further delta; no events until the call is complete."""
+        """Add a further delta. Return no events, because the call is sent when it is complete."""
         if extra:
             self.call_fields = {**extra, **self.call_fields}
         if chunk:
@@ -331,7 +331,7 @@ class TypedCallItem(CallItem):
 
 
 class SearchItem(OpenItem):
-    """A search that a vendor made. Its `sources` are shown to a client that requested them, as OpenAI does."""
+    """A search that a vendor made. As at OpenAI, only a client that requested the `sources` gets them."""
 
     __slots__ = ("_shows_sources", "_sources", "search")
 

@@ -38,7 +38,7 @@ _COMMON_FIELDS: Final = frozenset(
     {"model", "temperature", "top_p", "parallel_tool_calls", "user", "metadata", "service_tier", "safety_identifier"}
     | {"prompt_cache_key", "prompt_cache_retention", "stream", "inference_timeout"}
 )
-"""Fields that the API has in common with chats."""
+"""Fields that the Responses API and the chat API have in common."""
 
 UNIFIED: Mapping[str, Check] = {
     **{name: check for name, check in FIELDS[Operation.CHAT].items() if name not in ("messages", "prompt")},
@@ -48,7 +48,8 @@ UNIFIED: Mapping[str, Check] = {
     "audio": refuse(f"{CHATS_FIELD}; a response here has no audio"),
     "n": integer(1, 1),
 }
-"""The unified fields with their checks: the ones that the API shares, and the ones that it does not have."""
+"""The checks of the unified fields: the fields that this API shares with the unified request, and the fields that only
+the unified request has."""
 
 
 def _input(draft: ResponsesDraft, value: JsonValue) -> None:
@@ -133,7 +134,7 @@ def _text(draft: ResponsesDraft, value: JsonValue) -> None:
 
 
 def _format(form: JsonObject) -> JsonObject:
-    """Return a format in the form of chats, which nests the fields that are flat here."""
+    """Return a format in the form of chats, in which the fields that are flat here are in a nested object."""
     if form.get("type") != "json_schema":
         return form
     inner: JsonObject = {name: value for name, value in form.items() if name != "type" and value is not None}
@@ -141,7 +142,8 @@ def _format(form: JsonObject) -> JsonObject:
 
 
 def _reasoning(draft: ResponsesDraft, value: JsonValue) -> None:
-    """Check the value. How reasoning is shown is read for the response; the rest is read as on other surfaces."""
+    """Check the value. The renderer of the response reads how reasoning is to be shown; the other settings are read as
+    on other surfaces."""
     given = reasoning_object(value)
     shown = given.get("summary") or given.get("generate_summary")
     if shown is not None:
@@ -168,7 +170,7 @@ def _by_tools(draft: ResponsesDraft, value: JsonValue) -> None:
 
 
 Reader = Callable[[ResponsesDraft, JsonValue], None]
-"""Reads a field's value other than null into the draft. Raises Invalid."""
+"""A function that reads a field's value other than null into the draft. It raises Invalid."""
 
 READERS: Mapping[str, Reader] = {
     "input": _input,
@@ -194,7 +196,7 @@ READERS: Mapping[str, Reader] = {
     "image": _native("image"),
     "access_programs": _native("access_programs"),
 }
-"""The fields that a chat does not have, or that have another meaning there."""
+"""The readers of the fields that chats do not have, or that have another meaning in chats."""
 
 OWN_FIELDS: frozenset[str] = _COMMON_FIELDS | READERS.keys()
 """Every field of the API that the gateway knows."""

@@ -26,7 +26,7 @@ _LEFT_OUT: Final = frozenset({"web_search_call", "image_generation_call", "mcp_l
 _TEXTS: Final = ("input_text", "output_text", "text", "summary_text")
 
 _CONTENT_FIELDS: Final = frozenset({"image_url", "file_data", "file_url"})
-"""Fields of a part with the content itself, beside which the part's id is not needed."""
+"""Fields of a part that contain the content itself, so that the part's id is not needed."""
 
 
 @dataclass(slots=True)
@@ -42,7 +42,8 @@ class _ModelTurn:
     text_length: int = 0
 
     def placed(self, detail: JsonObject) -> JsonObject:
-        """Return a detail of reasoning with its position in the turn, which follows from the order of the items."""
+        """Return a detail of reasoning together with its position in the turn. The position follows from the order of
+        the items."""
         rest = {name: value for name, value in detail.items() if name != AFTER_KEY}
         return {**rest, AFTER_KEY: [self.text_length, len(self.calls)]} if self.text_length or self.calls else rest
 
@@ -66,8 +67,8 @@ class _ModelTurn:
 
 
 def read_common(instructions: str | None, items: tuple[JsonObject, ...]) -> tuple[JsonObject, ...]:
-    """Return the messages of items from `common_input`. They need no check: all of their contents are in the messages,
-    and they have no other effect."""
+    """Return the messages of items from `common_input`. These items need no check, because the messages have all of
+    their contents, and they have no other effect."""
     draft = ResponsesDraft({}, ParsedFields(_NO_RULES, Operation.CHAT))
     return cast(tuple[JsonObject, ...], tuple(ConversationReader(draft).read(instructions, items)))
 
@@ -238,7 +239,8 @@ _HANDLERS: Mapping[str, Callable[[ConversationReader, JsonObject], None]] = {
 
 
 def _only_text(content: JsonValue) -> str | None:
-    """Return the text of a content that is one text and nothing else, as most are; `None` for any other content."""
+    """Return the text of a content that is one text and nothing else, as most contents are; `None` for any other
+    content."""
     if type(content) is str:
         return content
     if type(content) is not list or len(content) != 1 or type(part := content[0]) is not dict:
@@ -271,8 +273,8 @@ def _cites(content: JsonValue) -> bool:
 
 
 def _is_of_store(part: JsonValue) -> bool:
-    """Return whether a part is a file that only OpenAI has, by its id. The addresses in other vendors' stores contain
-    slashes."""
+    """Return whether the id of a part names a file that only OpenAI has. The ids of files in other vendors' stores
+    contain slashes."""
     if not isinstance(part, dict) or not isinstance(identity := part.get("file_id"), str):
         return False
     return "/" not in identity and not _CONTENT_FIELDS.intersection(part)

@@ -58,13 +58,14 @@ _ECHOED: Mapping[str, JsonValue] = {
     "truncation": "disabled",
     "user": None,
 }
-"""Fields of a response that repeat the request, with their values if the request does not have them. The AI SDK,
-LangChain and openai's Node client fail if lists are missing."""
+"""Fields of a response that repeat fields of the request, each with the value for a request without the field. The AI
+SDK, LangChain and openai's Node client fail if lists are missing."""
 
 
 def read_request(body: bytes, default_model: str | None, context: RequestContext) -> ResponsesRequest:
-    """Return the checked request; a missing `model` is `default_model`. Raises GatewayError with all problems, or for a
-    reference to an object that is not stored, and NotRecalledError."""
+    """Return the checked request, with `default_model` as its model if the body has no `model`. Raises GatewayError
+    with all problems or for a reference to an object that is not stored, and NotRecalledError if stored objects must be
+    read first."""
     data = extras.with_own_timeout(load(body, _ACTED_ON))
     if not context.recalled and (referred := ids_referred_to(data)) != ReferredIds():
         raise NotRecalledError(referred)
@@ -114,7 +115,7 @@ def _read_fields(draft: ResponsesDraft) -> None:
                 parsed.values[name] = check(value)
         except Invalid as bad:
             parsed.refuse(name, bad)
-    # Last, because they may set the same values as a unified field.
+    # These fields are read last, because they may set the same values as a unified field.
     for name, read in READERS.items():
         value = draft.data.get(name)
         if value is None:
@@ -135,7 +136,7 @@ class _ReadInput:
 
 def _read_common_input(draft: ResponsesDraft) -> _ReadInput | None:
     """Set the tools and the conversation of a request that has only common items; return `None` for any other request.
-    The conversation is created when it is first read: a vendor with this API does not get it."""
+    The conversation is created when it is first read: a vendor with this API gets the items instead."""
     raw_instructions = draft.data.get("instructions")
     instructions = raw_instructions if isinstance(raw_instructions, str) else None
     if draft.data.get("previous_response_id") is not None:
@@ -174,7 +175,7 @@ def _resolve(draft: ResponsesDraft, context: RequestContext) -> ResolvedInput:
 
 def _refuse_input(parsed: ParsedFields, bad: Invalid) -> None:
     parsed.refuse("input", bad)
-    # The prompt prevents that `make_request` reports its absence as another problem.
+    # This prompt is only set so that `make_request` does not report a missing prompt as another problem.
     parsed.values["messages"] = SHORTEST_PROMPTS[Operation.CHAT]
 
 

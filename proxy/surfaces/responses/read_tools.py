@@ -1,7 +1,7 @@
 """Converts the tools of a Responses request, and the choice among them, to the form of a chat.
 
 A tool that only this API has is noted as such. A tool of another type, such as a web search, is unchanged: it becomes
-the target's own tool, or a target without such a tool refuses it. A tool that the client runs itself becomes a
+the target's own tool, or is refused for a target without such a tool. A tool that the client runs itself becomes a
 function, as `typed_tools` describes. The grammar of a custom tool is added to its description, because only OpenAI's
 own API is known to enforce it.
 
@@ -22,7 +22,7 @@ from proxy.surfaces.tool_items.typed_tools import TYPED, loads_at_openai, needs_
 _HOSTED: Final = frozenset(
     {"file_search", "computer", "computer_use_preview", "mcp", "image_generation", "programmatic_tool_calling"}
 )
-"""Types of tools that only this API has, or has in this form."""
+"""Types of tools that no other API has, or that no other API has in the same form."""
 
 _SCHEMA: Final = (dict, type(None))
 _SWITCH: Final = (bool, type(None))
@@ -38,7 +38,8 @@ def read_tools(draft: ResponsesDraft, loaded: Sequence[JsonObject] = ()) -> None
         offered = [*_listed(given), *loaded]
         draft.names = NamespaceNames(frozenset(_own_names(offered)))
         reader = _Reader(draft)
-        # Nearly all are functions. Checks that report the path of a problem would cost more than everything else here.
+        # Nearly all tools are functions, which are tested first: checks that report the path of a problem would cost
+        # more than the rest of this function.
         read = [
             [simple] if (simple := _function(item)) is not None else reader.at(item, index)
             for index, item in enumerate(offered)
@@ -84,7 +85,7 @@ def _function(tool: JsonObject) -> JsonObject | None:
 
 
 def _distinct(tools: list[JsonObject]) -> list[JsonObject]:
-    """Return each tool only once: a search may load a tool again in a later turn."""
+    """Return each tool only once, because a search may load the same tool again in a later turn."""
     kept: dict[tuple[str, str], JsonObject] = {}
     for tool in tools:
         kept.setdefault(_identity(tool), tool)

@@ -30,13 +30,13 @@ _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_
 """The reason of an incomplete response, by finish reason."""
 
 _CODES: Final = frozenset({"rate_limit_exceeded", "context_length_exceeded", "insufficient_quota"})
-"""Codes on which clients act; every other failure is reported as a server error."""
+"""Error codes on which clients act. Every other failure is reported as a server error."""
 
 
 class ResponsesRenderer(EndingRenderer, RunRenderer):
     """Renders one response, as StoringRenderer describes.
 
-    `_plain` is the message whose text grows, as long as only text comes.
+    `_plain` is the message whose text grows, as long as only text arrives.
     """
 
     __slots__ = (
@@ -84,7 +84,7 @@ class ResponsesRenderer(EndingRenderer, RunRenderer):
             text = chunk.text
             if not text:
                 return b""
-            # Formatted by hand, because nearly every token is sent in this form.
+            # The event is formatted by hand, because nearly every token is sent in this form.
             message.chunks.append(text)
             writer, output = self._writer, self._output
             number = writer.number
@@ -101,7 +101,7 @@ class ResponsesRenderer(EndingRenderer, RunRenderer):
                 self._native = NativeAnswer(self._facts, self._terms)
             return self._native.event(chunk.native)
         if self._native is not None:
-            # The event to which this belongs has been sent.
+            # The event to which this field belongs has already been sent.
             return b""
         begin = b"" if self._begun else self._begin()
         return begin + self._add(chunk)

@@ -1,8 +1,8 @@
 """A Responses body while it is read, the resulting request, and the names of tools of namespaces for vendors whose
 tools have only one name.
 
-A namespace's tool is named `namespace__name`. If that is too long, or is the name of another tool, a digest of both
-names replaces its end. Equal names always give equal results, so that a later turn finds its earlier calls.
+A namespace's tool is named `namespace__name`. If this name is too long, or is the name of another tool, a digest of
+both names replaces its end. Equal names always give equal results, so that a later turn recognises its earlier calls.
 
 Source: Codex CLI 0.169.0, which groups tools in `type: "namespace"` and identifies a call only by `namespace` and its
 bare `name`, measured in November 2026; OpenAI OpenAPI 2.3.0 `FunctionObject.name` (64 characters).
@@ -22,7 +22,8 @@ MAX_NAME: Final = 64
 
 _SEPARATOR: Final = "__"
 _DIGEST_DIGITS: Final = 8
-"""The number of hex digits of the digest that are used first. As many are added each time if the name is taken."""
+"""The number of hex digits of the digest in a name. If the name is taken, the same number of digits is added until it
+is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class NamespaceNames:
         joined_name = f"{namespace}{_SEPARATOR}{name}"
         if len(joined_name) > MAX_NAME or self._is_taken(joined_name):
             digest = blake2s(f"{len(namespace)}:{namespace}{name}".encode(errors="replace")).hexdigest()
-            # Take as many digits as make the name unique. Nearly always the first ones are enough.
+            # The loop adds digits until the name is unique; nearly always the first digits suffice.
             for digits in range(_DIGEST_DIGITS, len(digest) + 1, _DIGEST_DIGITS):
                 prefix_length = MAX_NAME - digits - 1
                 candidate = (
@@ -107,8 +108,8 @@ class ResponsesDraft:
 
     `parsed` has the unified fields so far and every problem. `left_out` names the fields that the translation drops,
     `native_left_out` the fields that OpenAI's own API does not get. `only` describes, by field, the content that only
-    this API can honour, as the subject of a sentence. `typed` is as in ResponseTerms. `shortens` is true if the oldest
-    turns may be left out.
+    this API can honour, as the subject of a sentence. `typed` has the same meaning as in ResponseTerms. `shortens` is
+    true if the oldest turns may be left out.
     """
 
     data: JsonObject
@@ -127,12 +128,12 @@ class ResponsesDraft:
             name = kind
             while name in self.names.plain:
                 name += "_tool"
-            # Stored, because a conversation may have thousands of its calls.
+            # The name is stored, because a conversation may have thousands of calls of the tool.
             self._typed_names[kind] = name
         return self._typed_names[kind]
 
     def put(self, client_field: str, name: str, value: object) -> None:
-        """Set a unified field from the client's field `client_field`. Another value of the unified field is a
-        conflict."""
+        """Set a unified field from the client's field `client_field`. If the unified field already has another value,
+        this is a conflict."""
         if self.parsed.values.setdefault(name, value) != value:
             self.parsed.conflict(client_field, f"differs from '{name}', which sets the same")

@@ -56,12 +56,12 @@ _PARAMS: Mapping[str, str] = MappingProxyType(
         "logprobs": "include",
     }
 )
-"""The client's fields, by the unified fields that errors of targets name."""
+"""The names of the client's fields, by the unified fields that errors of targets name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResponsesSurface:
-    """The API. The `Surface` and `StoringSurface` contracts describe its public fields."""
+    """OpenAI's Responses API as a surface. The `Surface` and `StoringSurface` contracts describe its public fields."""
 
     name: str = "responses"
     endpoints: Sequence[Endpoint] = (
@@ -86,8 +86,8 @@ class ResponsesSurface:
         return ResponsesRenderer(request, facts)
 
     def error(self, facts: ErrorFacts) -> tuple[int, bytes]:
-        """Return status and body of an error in OpenAI's envelope, which names the client's own fields. If a field is
-        refused because it belongs to chats, the error names it as the client wrote it."""
+        """Return the HTTP status and the body of an error in OpenAI's envelope, which names the client's own fields. If
+        a field is refused because it belongs to chats, the error names it as the client wrote it."""
         own = _PARAMS.get(facts.param or "")
         if own is not None and not facts.message.startswith(f"'{facts.param}' {CHATS_FIELD}"):
             facts = replace(facts, param=own, message=facts.message.replace(f"'{facts.param}'", f"'{own}'"))

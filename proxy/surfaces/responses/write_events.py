@@ -68,7 +68,7 @@ def response_object(
     output: Sequence[JsonObject] = (),
     **fields: object,
 ) -> dict[str, object]:
-    """Return a response object. `fields` replace the fields of a response that has just begun."""
+    """Return a response object. `fields` replace the corresponding fields of a response that has just begun."""
     return {
         "id": f"resp_{facts.unique}",
         "object": "response",

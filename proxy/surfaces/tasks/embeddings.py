@@ -40,7 +40,7 @@ unchanged."""
 
 
 def _input(value: JsonValue) -> Texts | TokenLists:
-    """Check a text, a list of texts, the token ids of one text, or of several."""
+    """Check the input: a text, a list of texts, the token ids of one text, or the token ids of several texts."""
     if isinstance(value, str):
         return (text(value),)
     if not isinstance(value, list) or not value:
@@ -87,7 +87,8 @@ _ALIASES: Mapping[str, str] = {
 
 
 def parse_embeddings(body: bytes, default_model: str | None = None) -> EmbeddingsRequest:
-    """Return the checked request; a missing model is `default_model`. Raises GatewayError with all problems."""
+    """Return the checked request, with `default_model` as its model if the body has no `model`. Raises GatewayError
+    with all problems."""
     fields = read_fields(body, _CHECKS, _ALIASES)
     _check_forms(fields, fields.unknown)
     _check_forms(fields, fields.get("inference_extra_params", dict) or {})
@@ -110,8 +111,8 @@ def parse_embeddings(body: bytes, default_model: str | None = None) -> Embedding
 
 
 def _check_forms(fields: TaskFields, given: JsonObject) -> None:
-    """Remove fields that request vectors of single floats, which all vectors are. Refuse fields that request another
-    form."""
+    """Remove fields that request vectors of single floats, because all vectors have this form. Refuse fields that
+    request another form."""
     for name in VECTOR_FORMS.keys() & given.keys():
         if given.pop(name) not in VECTOR_FORMS[name]:
             advice = "would give vectors that are not single floats, which this API cannot carry"

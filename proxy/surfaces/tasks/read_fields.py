@@ -55,8 +55,8 @@ COMMON: Mapping[str, Check] = {
 
 @dataclass(slots=True)
 class TaskFields:
-    """The fields of a body that is being read. `values` holds the checked values of known fields under the unified
-    names, `unknown` the others."""
+    """One body while it is read. `values` holds the checked values of known fields under the unified names; `unknown`
+    holds the other fields."""
 
     values: dict[str, object] = field(default_factory=dict)
     unknown: JsonObject = field(default_factory=dict)
@@ -119,7 +119,7 @@ def read_fields(body: bytes, checks: Mapping[str, Check], aliases: Mapping[str, 
         if check is None:
             if is_neutral(written, value):
                 continue
-            # Names that some server reads as a protected field are refused too.
+            # Names that some servers read as the name of a protected field are refused too.
             passed = fields.checked(written, partial(extras.unknown_field, written, value))
             if passed is not None:
                 fields.unknown[written] = passed

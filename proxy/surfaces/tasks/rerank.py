@@ -1,7 +1,7 @@
 """Rerank as a client API: parses the request of Cohere and Jina into a RerankRequest, and renders one form of response.
 
-Sources: `cohere` 7.3.1 `ClientV2.rerank`; Jina's "Reranker API"; voyageai 0.5.0 `Client.rerank`; vLLM 0.33, where
-`top_n: 0` means all, November 2026.
+Sources: `cohere` 7.3.1 `ClientV2.rerank`; Jina's "Reranker API"; voyageai 0.5.0 `Client.rerank`; vLLM 0.33, in which
+`top_n: 0` requests all documents, November 2026.
 """
 
 from collections.abc import Mapping
@@ -51,7 +51,8 @@ _ALIASES: Mapping[str, str] = {"top_k": "top_n", "truncation": "truncate"}
 
 
 def parse_rerank(body: bytes, default_model: str | None = None) -> RerankRequest:
-    """Return the checked request; a missing model is `default_model`. Raises GatewayError with all problems."""
+    """Return the checked request, with `default_model` as its model if the body has no `model`. Raises GatewayError
+    with all problems."""
     fields = read_fields(body, _CHECKS, _ALIASES)
     query = fields.required("query", str, "")
     documents: tuple[str | JsonObject, ...] = fields.required("documents", tuple, ())
@@ -75,7 +76,7 @@ def parse_rerank(body: bytes, default_model: str | None = None) -> RerankRequest
 
 
 def render_rerank(request: RerankRequest, answer: Ranking, facts: AnswerFacts) -> bytes:
-    """Return the body of the response, best first."""
+    """Return the body of the response, in which the best document comes first."""
     results: list[dict[str, object]] = []
     for each in answer.results:
         entry: dict[str, object] = {"index": each.index, "relevance_score": each.score}

@@ -1,7 +1,8 @@
 """Web searches that a vendor made, for their items and blocks in the Responses and Messages APIs.
 
-Only a client that offered a tool that the vendor runs gets them: for any other client they do not belong to the
-conversation. Chats have the vendor's own fields, and citations as annotations.
+Only a client that offered a tool that the vendor runs gets these items, because for any other client the searches do
+not belong to the conversation. Clients of the chat API get the vendor's own fields instead, and citations as
+annotations.
 
 Vendors report searches in these fields of the common shape: Anthropic in `content_blocks`, OpenAI and xAI in
 `web_search_calls`, Groq in `executed_tools`, OpenRouter in `reasoning_details`, Gemini in `grounding_metadata` of the
@@ -26,10 +27,10 @@ from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import UnifiedRequest
 
 MAX_SOURCES: Final = 256
-"""The most sources of one search that are shown; the vendor's own fields have all of them."""
+"""The most sources of one search that a client gets; the vendor's own fields have all sources."""
 
 MAX_SEARCHES: Final = 64
-"""The most searches of one response that are shown."""
+"""The most searches of one response that a client gets."""
 
 _BLOCKS: Final = "content_blocks"
 """The field of the unified message with Anthropic's and Bedrock's blocks that have no common form."""
@@ -60,7 +61,7 @@ def searches_in(extras: Extras) -> list[WebSearch]:
 
 
 def searches_of_blocks(extras: Extras) -> Iterator[WebSearch]:
-    """Yield the searches in Anthropic's own blocks, with their sources if the result is there too."""
+    """Yield the searches in Anthropic's own blocks, with their sources if the blocks also have the results."""
     found = results_in(extras)
     for block in objects_in((extras.message or {}).get(_BLOCKS)):
         match block:

@@ -44,7 +44,7 @@ class TypedTool:
 
     @property
     def item(self) -> str:
-        """The type of the item of a call of this tool."""
+        """The type of an item that represents a call of this tool."""
         return f"{self.kind}_call"
 
     def function(self, name: str, tool: JsonObject) -> JsonObject:
