@@ -29,7 +29,7 @@ from proxy.request_record import UNKNOWN_TEAM, RequestRecord
 from proxy.routing.snapshot import Snapshot
 
 USERS_PER_READ: Final = 500
-"""The most users that are read together."""
+"""The most end users whose sums one reading reads."""
 
 FAILURE_PAUSE: Final = 5.0
 """Seconds after a failed reading in which no request waits for a new reading."""
@@ -81,7 +81,7 @@ class UserSums:
 
 
 READ_EVERY: Final = 1.0
-"""Seconds between two readings of the changes."""
+"""Seconds between two readings of the changed sums."""
 
 TICKS_PER_SECOND: Final = 32
 """The ticks in a second. Settled units are marked by their tick, so the process knows which ticks the ledger includes.
@@ -97,7 +97,7 @@ USERS_WITHIN: Final = 1.0
 CHECK_EVERY: Final = 0.05
 
 WRITES_WITHIN: Final = 60.0
-"""Seconds after its last row for which a process counts as present."""
+"""Seconds for which a process counts as a writer of the ledger after its last row."""
 
 MAX_TICKS: Final = 4096
 

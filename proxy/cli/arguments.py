@@ -164,7 +164,7 @@ def _version(args: argparse.Namespace) -> int:
 
 
 def argument_parser() -> CommandParser:
-    """Return the parser of all commands; the parsed `run` is the Runner of the command."""
+    """Return the parser of all commands. The parsed arguments have the Runner of the command as `run`."""
     parser = CommandParser(
         prog="dragoman",
         description="One endpoint, one request language and one completion shape for any model vendor.",
@@ -179,8 +179,8 @@ def argument_parser() -> CommandParser:
 
 
 class _Version(argparse.Action):
-    """Prints what the command `version` prints. argparse's own action is not used, because it needs the version when
-    the parser is created."""
+    """Prints the same text as the command `version`. argparse's own action is not used, because it needs the version
+    when the parser is created."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:
         super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=help)
@@ -273,7 +273,7 @@ def _add_explain(commands: Commands) -> None:
     parser.add_argument(
         "--path", help="the path the client calls, which also names the surface; guessed from the body without it"
     )
-    # Without a `type`, because its errors would repeat the value, which may be a secret.
+    # This argument has no `type`, because argparse's errors would repeat the value, which may be a secret.
     header_help = "a header of the client's, which may name the conversation; several may be given, no value is printed"
     parser.add_argument("-H", "--header", action="append", default=[], metavar="'NAME: VALUE'", help=header_help)
     parser.add_forms("text", "json")

@@ -42,9 +42,9 @@ class Breaker:
 
     It opens after failures, or for a cooldown that the vendor asks for. It closes when a request sent after it opened
     gets its first byte. Only attempts that began after the last change of state count. `in_flight` is the number of
-    running attempts, `why` the kind of failure that opened it last, `name` the deployment's name among the processes
-    that share cooldowns, and `publish` sends them cooldowns. `only_team` is the one team for which the breaker is open,
-    because no other team has seen the deployment fail.
+    running attempts. `why` is the kind of failure that last opened the breaker. `name` is the deployment's name among
+    the processes that share cooldowns, and `publish` sends cooldowns to them. `only_team` is the one team for which the
+    breaker is open, because the deployment has failed for no other team.
     """
 
     _rules: HealthRules
@@ -123,7 +123,7 @@ class Breaker:
         return self._rules.panic_every if self._probing else 0.0
 
     def requested_wait(self, now: float) -> float:
-        """Return the longer of `wait` and the vendor's requested wait, which a refused client gets."""
+        """Return the longer of `wait` and the wait that the vendor requested. A refused client is sent this time."""
         return max(self.wait(now), self._requested_until - now) if self.cooling_down(now) else self.wait(now)
 
     def healthy(self, now: float, team: str = "") -> bool:
@@ -175,8 +175,8 @@ class Breaker:
 
     def apply_cooldown(self, now: float, kind: FailureKind, seconds: float) -> None:
         """Apply a cooldown that another process learned from the vendor: for a rate limit, a spent quota, a refused
-        credential or a missing model. Until this process sends a request again, all such cooldowns together last no
-        longer than one cooldown of its own."""
+        credential or a missing model. Until this process sends a request again, all such cooldowns together last at
+        most as long as one cooldown that this process itself would impose."""
         rules = self._rules
         if self._shared_since == NEVER:
             self._shared_since = now
@@ -219,7 +219,7 @@ class Breaker:
         self._in_row = 0
 
     def _answered_probe(self, now: float, team: str) -> None:
-        """Close the breaker, because a team's probe was answered. The vendor's own cooldown stays."""
+        """Close the breaker, because a team's probe got a response. A cooldown that the vendor requested stays."""
         self._open_until = NEVER
         self.only_team = None
         if now < self._cooldown_until:
@@ -273,7 +273,7 @@ class Breaker:
 @dataclass(slots=True, eq=False)
 class TrackedAttempt:
     """One attempt as the breaker tracks it. The first call of `succeeded`, `failed` or `abandoned` ends it; later calls
-    do nothing. `disputed`: it failed while other teams' attempts succeeded, so that the request may be the cause."""
+    do nothing. `disputed`: other teams' attempts succeeded meanwhile, so the request may be the cause."""
 
     _breaker: Breaker
     _awaited: Awaited

@@ -23,11 +23,11 @@ class ConcurrencyRules:
     """How a deployment's concurrency limit is learned, and how long a request waits for a slot.
 
     At the first sign of overload, the limit becomes `shrink` times the number of running requests; at later signs it
-    becomes `shrink` times itself. It shrinks once in `shrink_every` seconds at most, only for requests that began after
-    the last time, and never below `least`. If at most `least` requests are running, their number is not the cause, and
-    the limit does not change. For each `grow_every` seconds in which requests succeed, the limit grows by the share
-    `grow`, and by at least one. It is forgotten `forget` seconds after it was last lowered. A request waits `wait`
-    seconds for a slot. It does not wait if `queue` times the limit of requests are already waiting.
+    becomes `shrink` times itself. It shrinks at most once in `shrink_every` seconds, only because of requests that
+    began after it last shrank, and never below `least`. If at most `least` requests are running, their number is not
+    the cause, and the limit does not change. For each `grow_every` seconds in which requests succeed, the limit grows
+    by the share `grow`, and by at least one. It is forgotten `forget` seconds after it was last lowered. A request
+    waits `wait` seconds for a slot. It does not wait if `queue` times the limit of requests are already waiting.
     """
 
     least: int = 4
@@ -58,7 +58,8 @@ class Limit:
     """The number of concurrent requests that a deployment gets. `bound` is the operator's limit; a lower limit is
     learned from refusals. Pure: `now` and `began` are seconds of any monotonic clock.
 
-    `only_team` is the one team to which a learned limit applies, because no other team met its cause.
+    `only_team` is the one team to which a learned limit applies, because no other team had the refusals or timeouts
+    that caused it.
     """
 
     __slots__ = (
@@ -95,7 +96,7 @@ class Limit:
 
     def lost(self, why: FailureKind, now: float, began: float, in_flight: int, only_team: str | None = None) -> None:
         """Note that a request that began at `began` was refused or timed out while `in_flight` requests ran, including
-        itself. `only_team` is its team if no other team met the cause.
+        itself. `only_team` is the request's team if no other team had such a failure.
 
         A timeout counts only if another request succeeded meanwhile: otherwise the deployment may have been down.
         """

@@ -40,8 +40,8 @@ class FairQueue:
         return team, next(iter(self._teams[team]))
 
     def last_of_longest(self, team: str) -> tuple[str, asyncio.Future[bool]] | None:
-        """Return the last waiter of the team with the most waiters; `None` if `team` would have as many with one
-        more."""
+        """Return the last waiter of the team with the most waiters; `None` if `team` would have as many after adding
+        one."""
         longest = max(self._teams, key=lambda each: len(self._teams[each]), default=team)
         if len(self._teams.get(longest, ())) <= len(self._teams.get(team, ())) + 1:
             return None

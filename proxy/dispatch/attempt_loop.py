@@ -168,7 +168,8 @@ class OtherAttempts(Generic[P, T]):
         return UpstreamError(self._first) if skipped and self._first is not None else last
 
     async def follow(self, error: BaseException) -> bool:
-        """Choose the attempt that follows a failed one, and the wait before it. Returns False if the error is final."""
+        """Choose the attempt that follows a failed attempt, and the wait before it. Returns False if the error is
+        final."""
         if self._first is None and isinstance(error, UpstreamError):
             self._first = error.failure
         wait = await self._decide(error.failure) if isinstance(error, UpstreamError) else None

@@ -188,7 +188,7 @@ class HedgeRace(Generic[T]):
     # When the first attempt is late ----------------------------------------------------------------------------------
 
     def _rang(self) -> None:
-        """Begin a second attempt if the first has been without content for long enough, and nothing forbids it."""
+        """Begin a second attempt if the first has waited long enough for content and no rule forbids it."""
         self._alarm = None
         ringing, record = loop_alarms(), self._exchange.record
         now = ringing.now()
@@ -223,12 +223,11 @@ class HedgeRace(Generic[T]):
                 limits = attempt_limits(second.prepared.target.timeouts, exchange.total)
                 await self._made(second, limits, queue)
         except DeadlinePassed:
-            return  # the first attempt has had content while this one was being prepared
+            return  # the first attempt got content while this one was being prepared
 
     async def _begun(self, own: Deadlines) -> "tuple[_Second[T], DeploymentQueue] | HedgeOutcome":
-        """Return a second attempt with its slot at the first deployment that has one, or the reason if no
-        deployment takes it.
-        Nothing is awaited after the slot has been taken."""
+        """Return a second attempt with its slot at the first deployment with a free slot, or the reason if no
+        deployment has one. Nothing is awaited after the slot has been taken."""
         exchange, reports, bucket = self._exchange, self._context.reports, self._bucket
         refused: HedgeOutcome = "refused_target"
         for target in tuple(self._candidates.left):
@@ -369,7 +368,7 @@ class HedgeRace(Generic[T]):
         self._second_lost(second, outcome, place=max(0, len(self._exchange.record.attempts) - 1))
 
     def _second_lost(self, second: _Second[T], outcome: HedgeOutcome, place: int) -> None:
-        """Record a second attempt that did not win, at this index among the others."""
+        """Record a second attempt that did not win, at this index of the recorded attempts."""
         record, context = self._exchange.record, self._context
         lost = second.exchange.record.unanswered
         if second.failure is None:

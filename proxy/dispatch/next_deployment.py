@@ -229,5 +229,5 @@ class Candidates(Generic[P]):
             self.left.remove(target)
 
     def turn_to(self, targets: Sequence[Target]) -> None:
-        """Continue with these targets instead of the ones that are left."""
+        """Continue with these targets instead of the remaining ones."""
         self.left = deque(targets)

@@ -39,11 +39,11 @@ LEAST_WAIT: Final = 5e-5
 """The least seconds for which taking a slot counts as a wait. A shorter time is the gateway's own work."""
 
 Secrets = Callable[[Target], Sequence[SecretStr]]
-"""Returns the secrets that calls of a target have lately carried besides its own credential."""
+"""Returns the secrets that recent calls of a target contained besides the target's own credential."""
 
 
 class SupersededError(Exception):
-    """Another attempt of the same request answered first, and ended this one."""
+    """Another attempt of the same request got its response first, and ended this one."""
 
 
 async def taken_slot(

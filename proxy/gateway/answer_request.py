@@ -1,5 +1,5 @@
-"""Responds to one planned request for text, from its dispatch to the end of the response. A stream that breaks is
-visible as broken."""
+"""Responds to one planned request for text, from its dispatch to the end of the response. The client can see that a
+broken stream is incomplete."""
 
 import asyncio
 import time
@@ -47,28 +47,28 @@ from proxy.upstream.unanswered_usage import usage_of_body
 TextExchange = ClientExchange[UnifiedRequest]
 
 LONG: Final = 512 * 1024
-"""Characters of a response that is written on the event loop."""
+"""The most characters of a response that is written on the event loop."""
 
 MANY_CHUNKS: Final = 256
-"""Chunks of a stream whose end is written on the event loop, if its end holds all of it."""
+"""The most chunks of a stream whose end is written on the event loop, if the end repeats the whole response."""
 
 LAST_WRITE = 5.0
-"""Seconds that writing the error event of a broken stream may take."""
+"""The most seconds that writing the error event of a broken stream may take."""
 
 
 def responded(
     exchange: TextExchange, answers: TextAnswers, waiting: ClientStream | None
 ) -> Awaitable[web.StreamResponse]:
-    """Return the response to a planned request, written if it is a stream. Raises GatewayError while nothing has been
-    written."""
+    """Return the response to a planned request. A stream has been written when it is returned. Raises GatewayError
+    while nothing has been written."""
     if waiting is not None and exchange.request.stream:
         return streamed(exchange, answers, waiting)
     return whole(exchange, answers, waiting)
 
 
 async def whole(exchange: TextExchange, answers: TextAnswers, waiting: ClientStream | None) -> web.StreamResponse:
-    """Return the response to a request that is not streamed. `waiting` sends keep-alives before it. Raises
-    GatewayError."""
+    """Return the response to a request that is not streamed. `waiting` sends keep-alives until the response is there.
+    Raises GatewayError."""
     record, hooks, heavy = exchange.record, exchange.hooks, exchange.heavy
     try:
         with exchange.deadlines:
@@ -76,7 +76,7 @@ async def whole(exchange: TextExchange, answers: TextAnswers, waiting: ClientStr
     except (UpstreamError, DeadlinePassed) as error:
         raise upstream_failed(record_failure(record, error), len(record.attempts)) from None
     completion = with_unique_calls(exchange.request, completion)
-    # A response that is stored repeats fields of the request.
+    # A stored response repeats fields of the request.
     long = is_long(completion) or (heavy and exchange.surface.name in STORING)
     if long:
         record.heavy.append(completion)
@@ -100,8 +100,8 @@ async def whole(exchange: TextExchange, answers: TextAnswers, waiting: ClientStr
 
 
 async def streamed(exchange: TextExchange, answers: TextAnswers, waiting: ClientStream) -> web.StreamResponse:
-    """Write a stream to its end, failures included; `waiting` sends it. Raises GatewayError while no event has been
-    written."""
+    """Write a stream through `waiting` to its end. A failure after the first event is written into the stream. Raises
+    GatewayError while no event has been written."""
     record, deadlines, shared = exchange.record, exchange.deadlines, exchange.shared
     response: StreamedResponse | None = None
     renderer: Renderer | None = None
@@ -133,7 +133,7 @@ async def streamed(exchange: TextExchange, answers: TextAnswers, waiting: Client
     except (UpstreamError, DeadlinePassed) as error:
         await _end_failed(exchange, response, renderer, error)
     except GatewayError as error:
-        # A hook's: a stream that it refuses after its first chunk ends as broken.
+        # A hook raised this error: a stream that a hook refuses after its first chunk ends as broken.
         if response is None:
             raise
         record.outcome = "truncated"
@@ -146,15 +146,15 @@ async def streamed(exchange: TextExchange, answers: TextAnswers, waiting: Client
         raise
     finally:
         if response is not None and not record.finished and record.outcome == "ok":
-            # An unexpected exception: the client must not take the part that it has for a complete response.
+            # After an unexpected exception, the client must not take the part that it has for a complete response.
             shared.metrics.abort("gateway", "internal_error", record.model)
             await _break(exchange, response, renderer, internal_error().facts)
-    # Without a response the client left before the head could be written; the returned one is not sent.
+    # If there is no response, the client left before the head could be written. The returned response is not sent.
     return response or waiting.response or web.Response(status=499)
 
 
 def _note_end(exchange: TextExchange, reason: str) -> None:
-    """Let the hooks observe why a choice of a stream ended."""
+    """Report to the hooks why a choice of a stream ended."""
     for hook in exchange.hooks:
         hook.ended(exchange.record, reason)
 
@@ -181,7 +181,7 @@ async def _end_failed(
     renderer: Renderer | None,
     error: UpstreamError | DeadlinePassed,
 ) -> None:
-    """Report a failure to the client, in the stream if content has been sent, else by raising GatewayError."""
+    """Report a failure to the client: in the stream if content has been sent, else by raising GatewayError."""
     record, metrics = exchange.record, exchange.shared.metrics
     if isinstance(error, DeadlinePassed) and error.phase is Phase.CLIENT:
         record_client_gone(record, metrics)
@@ -206,7 +206,7 @@ async def _break(
 def make_renderer(exchange: TextExchange, prepared: CallPlan) -> Renderer:
     """Return the renderer of the response of a target."""
     surface = exchange.surface
-    # A stored response's id stands in for a secret if all clients have one address, as behind a proxy.
+    # The id of a stored response protects it like a secret if all clients have one address, for example behind a proxy.
     unique = token_hex(16) if surface.name in STORING else fresh_id()
     fields = exchange.snapshot.reasoning_fields.get(surface.name, REASONING_FIELDS["reasoning_content"])
     facts = AnswerFacts(unique, int(time.time()), exchange.plan.served_name(prepared.target), fields)
@@ -216,8 +216,8 @@ def make_renderer(exchange: TextExchange, prepared: CallPlan) -> Renderer:
 async def end_broken(
     exchange: TextExchange, response: StreamedResponse, renderer: Renderer | None, facts: ErrorFacts
 ) -> None:
-    """End a stream so that it looks broken: an error event, then a body without its end, unless the event is one that
-    ends streams of the client's API."""
+    """End a stream so that the client sees that it is incomplete: write an error event, then break the body off. The
+    body is ended regularly if the error event is one that ends streams of the client's API."""
     ended = False
     try:
         if renderer is not None:
@@ -236,7 +236,8 @@ async def end_broken(
 
 
 async def end_whole(exchange: TextExchange, response: StreamedResponse, body: bytes) -> StreamedResponse:
-    """Write the body of a response whose head has been sent. It takes time: see `Exchanges.unsettled`."""
+    """Write the body of a response whose head has been sent. Writing takes time, so the reservations in limits end with
+    the record, as in `Exchanges.unsettled`."""
     record, shared = exchange.record, exchange.shared
     show(record, body)
     before = shared.now()
@@ -252,8 +253,9 @@ async def end_whole(exchange: TextExchange, response: StreamedResponse, body: by
 async def kept_alive(
     exchange: TextExchange, waiting: ClientStream, answering: Awaitable[web.StreamResponse]
 ) -> web.StreamResponse:
-    """Return the response to a request whose client gets keep-alives meanwhile. After the first of them a refusal is an
-    event of the stream, or the JSON body, and its status 200. Raises GatewayError before that."""
+    """Return the response to a request whose client gets keep-alives while it waits. A refusal after the first
+    keep-alive has the status 200, and is an event of the stream or the JSON body. Before the first keep-alive, a
+    refusal raises GatewayError."""
     waiting.start()
     try:
         return await answering
@@ -267,7 +269,7 @@ async def kept_alive(
             answered = isinstance(error, GatewayError)
         finally:
             if not answered and exchange.http.transport is not None:
-                exchange.http.transport.close()  # or the error would follow as a second response
+                exchange.http.transport.close()  # otherwise the error would follow as a second response
         if answered:
             return response
         raise
@@ -276,7 +278,7 @@ async def kept_alive(
 
 
 async def _end_refused(exchange: TextExchange, response: StreamedResponse, error: GatewayError) -> None:
-    """Report an error to a client that has the head of its response, and nothing else but keep-alives."""
+    """Report an error to a client that has received only the head of its response and keep-alives."""
     record, surface, facts, request = exchange.record, exchange.surface, error.facts, exchange.request
     status, body = surface.error(facts)
     record_refusal(record, error.logged, status)
@@ -293,7 +295,8 @@ async def _end_refused(exchange: TextExchange, response: StreamedResponse, error
 
 
 def is_long(completion: Completion) -> bool:
-    """Return whether writing a response may block the event loop for more than a few ms. Few have more than text."""
+    """Return whether writing a response may block the event loop for more than a few ms. Most responses have only
+    text."""
     if completion.native is not None and len(completion.native) > LONG:
         return True
     return sum(map(_weight, completion.choices)) > LONG
@@ -311,10 +314,11 @@ def _weight(choice: Choice) -> int:
 
 
 def let_request_go(prepared: CallPlan, asked: UnifiedRequest, *, heavy: bool) -> int | None:
-    """Free the memory of the call of a stream that has begun. Of several calls some may be still to come.
-    Return the prompt tokens of a heavy request, estimated by its length: its texts are not read on the event loop.
+    """Free the memory of the call of a stream that has begun. A plan with several calls is not freed, because some of
+    them may still be sent. Return the prompt tokens of a heavy request, estimated by its length, because its texts are
+    not read on the event loop.
 
-    The conversation of a heavy request stays: freeing it would take too long here.
+    The conversation of a heavy request is not freed, because that would take too long on the event loop.
     """
     if len(prepared.calls) != 1:
         return None
@@ -328,8 +332,8 @@ def let_request_go(prepared: CallPlan, asked: UnifiedRequest, *, heavy: bool) ->
 
 
 async def wait_for_limits(exchange: ClientExchange[ClientRequest], later: Later) -> None:
-    """Wait until a request is admitted, for the time at most that it may take in all. Raises GatewayError, also if the
-    gateway ends meanwhile."""
+    """Wait until the limits admit a request, at most for the request's total time. Raises GatewayError if they do not,
+    or if the gateway ends meanwhile."""
     exchange.set_deadlines()
     try:
         with exchange.deadlines:

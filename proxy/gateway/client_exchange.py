@@ -84,7 +84,7 @@ class Exchanges:
         with its record, because the ledger distinguishes its rows by the time of their end."""
         record.status = status
         show(record, body)
-        lines = f"x-request-id: {record.request_id}\r\n{lines}"  # of an id that is fit for headers
+        lines = f"x-request-id: {record.request_id}\r\n{lines}"  # the id has only characters that headers allow
         if record.surface in ID_HEADERS:
             lines += f"{ID_HEADERS[record.surface]}: {record.request_id}\r\n"
         lines += record.hook_lines
@@ -173,7 +173,8 @@ class ClientExchange(Exchange[R]):
             raise invalid_request((FieldProblem(("model",), f"'model' in the path {bad.message}."),)) from None
 
     def for_path(self, request: N) -> N:
-        """Return the request for the model in its path, if there is one: Azure ignores a model in the body."""
+        """Return the request with the model in its path, if the path has one, because Azure ignores a model in the
+        body."""
         name = self.match.tail
         if name is None or name == request.model:
             return request
@@ -325,7 +326,7 @@ class ClientExchange(Exchange[R]):
     def _own_lines(self) -> str:
         """Return the lines of the head that identify the request."""
         record = self.record
-        lines = f"x-request-id: {record.request_id}\r\n"  # of an id that is fit for headers
+        lines = f"x-request-id: {record.request_id}\r\n"  # the id has only characters that headers allow
         if record.surface in ID_HEADERS:
             lines += f"{ID_HEADERS[record.surface]}: {record.request_id}\r\n"
         lines += record.hook_lines
@@ -347,7 +348,7 @@ class ClientExchange(Exchange[R]):
         return response
 
     async def _deliver(self, response: BufferedResponse) -> None:
-        """Wait until the client has read a response, or its connection is closed because it does not."""
+        """Wait until the client has read a response, or its connection has been closed because it does not read."""
         shared, record = self.shared, self.record
         started = shared.now()
         try:

@@ -85,10 +85,10 @@ class Explanation:
     code in the response. `plan` is `None` if the request is refused before it is planned, `limits` is `None` if nothing
     limits the request. A budget may also route the request to another name, depending on the amount spent at that time.
     `plugins` are the configuration's plugins that the request would pass; they are not called here. `fallbacks_of` is
-    the route that defines the fallbacks, empty if it is the requested name itself. `placed` is how the conversation of
-    the request orders the targets (`None`: the name has no affinity), `with_headers` whether the client's headers are
-    known. If the name has second attempts, `unhedged` is the reason why this request has no second attempt, as a clause
-    (`None`: it may have one).
+    the route that defines the fallbacks, empty if it is the requested name itself. `placed` describes how the
+    conversation of the request orders the targets (`None` if the name has no affinity). `with_headers` is true if the
+    client's headers are known. If the name has second attempts, `unhedged` is the reason why this request has no second
+    attempt, as a clause (`None`: it may have one).
     """
 
     path: str

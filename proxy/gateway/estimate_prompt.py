@@ -56,7 +56,7 @@ def _of_param(value: object) -> int:
 def request_size(
     request: UnifiedRequest, targets: Sequence[Target] = (), prompt_tokens: int | None = None
 ) -> RequestSize:
-    """Return the most that a request takes of its team's limits at any of the targets, all responses together.
+    """Return the most that a request takes of its team's limits at any of the targets, for all its responses together.
     `prompt_tokens` is the result of `estimate_prompt`, if it is known already."""
     prompt, params, answers = request.prompt, request.params, 1
     if isinstance(prompt, ChatPrompt):

@@ -155,7 +155,8 @@ class Gateway:
         return self._exchanges.deadlines
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
-        """Respond to one request. In every case one record is emitted, and errors have the surface's envelope."""
+        """Respond to one request. Exactly one record is emitted in every case. An error is written in the format of the
+        client's API."""
         started = self._now()
         head = head_of(http)
         path, surface = head.path, head.match.surface
@@ -322,7 +323,7 @@ class Gateway:
     def _refuse_overloaded(
         self, http: web.BaseRequest, surface: Surface, record: RequestRecord, reason: OverloadReason
     ) -> web.StreamResponse:
-        """Refuse a request of which only the head has been read."""
+        """Refuse a request because of overload, after only its head has been read."""
         refusal = self.refusals.get(surface, reason)
         record.status, record.code, record.outcome = refusal.status, "overloaded", "shed"
         record.finished = self._now()

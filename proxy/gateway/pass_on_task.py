@@ -1,4 +1,5 @@
-"""Responds to requests that are passed on unchanged, such as transcriptions and images: routed, retried, relayed.
+"""Responds to requests that are passed on unchanged, such as transcriptions and images: they are routed, retried and
+relayed.
 
 Neither the request's files nor the response are held in memory. The gateway reads only the model's name of them.
 """

@@ -1,6 +1,6 @@
-"""The limits of second attempts in one process. They are a share of each team's requests, USD per hour for each name,
-and a stop while half of a name's deployments are late. The state survives a reload of the configuration, as the state
-of deployments does. Pure: `now` is in seconds of the event loop's clock."""
+"""The limits of second attempts in one process. They are a share of each team's requests, an amount of USD per hour for
+each name, and a stop while at least half of a name's deployments are late. The state survives a reload of the
+configuration, as the state of deployments does. Pure: `now` is in seconds of the event loop's clock."""
 
 from collections import deque
 from collections.abc import Iterable, Set
@@ -69,8 +69,8 @@ class HourlySpending:
         return sum([usd for _, usd in minutes])
 
     def reserve(self, usd: float, most: float, now: float) -> bool:
-        """Reserve the USD that an attempt may cost and return `True`, if the limit of the hour (`most`) permits it.
-        `settle` ends the reservation."""
+        """Reserve the USD that an attempt may cost. Return `True` if the limit per hour (`most`) permits it, else
+        reserve nothing. `settle` ends the reservation."""
         if usd > 0 and self.spent(now) + self.reserved + usd > most:
             return False
         self.reserved += usd

@@ -19,9 +19,9 @@ State = Literal["idle", "head", "body", "ended", "dead"]
 complete; it is closed."""
 
 Fault = Literal["unanswered", "garbled", "broken off", "lost"]
-"""Why the connection is dead: it was closed before a head was complete; the head is invalid; the body ended too early
-or its chunks are invalid; the gateway closed it after the head, or it was reset while only its end delimits the
-body."""
+"""Why the connection is dead, in this order: it was closed before a head was complete; the head is invalid; the body
+ended too early or its chunks are invalid; the gateway closed it after the head, or it was reset while reading a body
+that only the end of the connection delimits."""
 
 AHEAD: Final = 64 * 1024
 """The most unread bytes of a response, after which reading from the vendor pauses. Each client that does not read takes
@@ -64,8 +64,8 @@ class Http1Connection(asyncio.Protocol):
     """A connection to a vendor, as the module describes.
 
     `head` is the head of the final response, unchanged. `packed` says whether it names a content coding. `pieces` are
-    the received chunks of the body that were not taken. `fault` says why the state is `dead`. `key`, `may_idle`
-    (seconds) and `idle_until` belong to the pool.
+    the received chunks of the body that the reader has not yet taken. `fault` says why the state is `dead`. `key`,
+    `may_idle` (seconds) and `idle_until` belong to the pool.
     """
 
     __slots__ = (
@@ -105,8 +105,9 @@ class Http1Connection(asyncio.Protocol):
 
     @property
     def has_no_input(self) -> bool:
-        """Whether nothing has arrived since the last exchange, including data still in the socket. Bytes or an end that
-        the event loop has not processed would be read as the next response. The check takes one system call, 0.5 us."""
+        """Whether nothing has arrived since the last exchange, including data still in the socket. Bytes, or an end of
+        the data, that the event loop has not yet processed would be read as the next response. The check takes one
+        system call, 0.5 us."""
         if self.state != "idle":
             return False
         if self._arrivals is None:
@@ -231,10 +232,10 @@ class Http1Connection(asyncio.Protocol):
         else:
             self._framing_bytes = 0
             take = self.signal.take
-            if take is not None:  # the reader of a stream gets each chunk here, so that none is left to be read
+            if take is not None:  # the reader of a stream gets each chunk here, so nothing is left for `take`
                 try:
                     more = take(self.pieces.pop() if len(self.pieces) == 1 else self.take())
-                except BaseException as error:  # it is raised in the waiting reader, not in the event loop
+                except BaseException as error:  # the error is raised in the waiting reader, not in the event loop
                     self.signal.refuse(error)
                 else:
                     if not more:
@@ -266,7 +267,7 @@ class Http1Connection(asyncio.Protocol):
     # The states -------------------------------------------------------------------------------------------------------
 
     def _receive_other(self, data: bytes) -> None:
-        """Receive data while the body has not begun, or no data is expected."""
+        """Receive data before the body has begun, or while no data is expected."""
         if self.state == "head":
             self._receive_head(data)
             # This is `_wake_reader`, without a call.
@@ -346,7 +347,7 @@ class Http1Connection(asyncio.Protocol):
         elif self.pieces:
             self._unread = behind
         else:
-            # There is nothing to read, so a reader would not resume reading if it were paused.
+            # There is no body to read, so no reader would resume a paused socket.
             self._limit_framing(behind)
 
     def _limit_framing(self, size: int) -> None:

@@ -119,8 +119,8 @@ def bifrost_table(root: ForeignSection, name: str) -> TableDraft:
 
 @dataclass(slots=True)
 class _Key:
-    """One key of a provider. `models` are its models (ANY_MODEL for all), `upstream` their names at the vendor if they
-    differ."""
+    """One key of a provider. `models` are its models (ANY_MODEL for all). `upstream` has the models' names at the
+    vendor if these differ."""
 
     section: ForeignSection
     name: str

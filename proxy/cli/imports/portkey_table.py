@@ -218,7 +218,7 @@ class _Config:
         return _Leaf(endpoint, section)
 
     def _vendor(self, section: ForeignSection, provider: str, slug: str | None, model: str) -> tuple[str, str]:
-        """Return the vendor's name and profile. Of an account, only the name is known."""
+        """Return the vendor's name and profile. If the config names an account, only the account's name is known."""
         words = [provider] if provider else [slug or "", *re.split(r"[-_.]", slug or "")]
         profile = next((PROFILES[each.lower()] for each in words if each.lower() in PROFILES), None)
         if profile is None and provider and "custom_host" not in section:

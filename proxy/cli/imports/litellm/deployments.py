@@ -1,7 +1,7 @@
 """Convert the entries of LiteLLM's `model_list` to deployments. Parts that cannot be converted are reported.
 
-Sources: fields of `litellm_params` and `model_info` in litellm 1.109.1 (`types/router.py`, `types/utils.py`); names of
-the providers and of their variables, LiteLLM's pages on each provider, November 2026.
+Sources: litellm 1.109.1 (`types/router.py`, `types/utils.py`) for the fields of `litellm_params` and `model_info`;
+LiteLLM's pages on each provider, November 2026, for the names of providers and variables.
 """
 
 import re

@@ -1,8 +1,9 @@
 """Convert LiteLLM's names for clients and its fallbacks to routes.
 
 A group is all entries with the same `model_name`. The route of a group with fallbacks has the group's own deployments
-first. If there are several, they get a route of their own, `NAME.group`. The fallbacks of fallbacks are included, in
-the order in which LiteLLM tries them. No group is included twice, so two groups may be each other's fallback.
+first. If the group has several deployments, they get a route of their own, `NAME.group`. The fallbacks of fallbacks are
+included, in the order in which LiteLLM tries them. No group is included twice in a route, so two groups may be each
+other's fallback.
 
 Sources: LiteLLM's pages "Fallbacks" and "Load Balancing"; `router.py` of litellm 1.108.7, November 2026.
 """
