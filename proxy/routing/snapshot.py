@@ -76,7 +76,7 @@ class RouteMember:
 @dataclass(frozen=True, slots=True, eq=False)
 class Route:
     """A route: its members, the policy that orders the members, and whether the list of models names the route.
-    `own_settings` has the route's configured settings; `settings_of` also follows a route with one member. `placing` and
+    `own_settings` has its configured settings; `settings_of` also follows a route with one member. `placing` and
     `group` have the same meaning as in Model."""
 
     name: str
@@ -100,8 +100,7 @@ class Team:
 
     `on_unsupported`, `context_length_exceeded_behavior` and `media` override the settings of deployments; `None` keeps
     the deployment's setting. `extra_params` and `extra_headers` are true if the team's clients may send
-    `inference_extra_params` and `inference_extra_headers`. All keys of the team share `limits` and, for the ledger,
-    `tags`.
+    `inference_extra_params` and `inference_extra_headers`. All keys of the team share `limits` and the ledger's `tags`.
     """
 
     name: str
