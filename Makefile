@@ -96,7 +96,7 @@ coverage: $(VENV)/.dev
 	$(BIN)/coverage run -m pytest -q --scope all $(ARGS)
 	$(BIN)/coverage report
 
-# An environment of its own: what builds the site is no part of the gateway. Warnings, such as a link that leads nowhere,
+# An environment of its own: the tools that build the site are no part of the gateway. Warnings, such as a broken link,
 # are errors.
 DOCS_VENV := .cache/docs
 docs: $(DOCS_VENV)/.installed
@@ -104,7 +104,7 @@ docs: $(DOCS_VENV)/.installed
 	@echo build/site/index.html
 
 $(DOCS_VENV)/.installed: requirements-docs.lock $(VENV)/.created
-	@echo "Installing what builds the documents into $(DOCS_VENV)"
+	@echo "Installing the tools that build the documents into $(DOCS_VENV)"
 	@mkdir -p .cache
 	@$(BIN)/python -m venv --clear $(DOCS_VENV)
 	@$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements-docs.lock

@@ -336,7 +336,7 @@ class NativeForm:
 # long.
 @dataclass(slots=True)
 class TextRun:
-    """Consecutive chunks of one choice that hold only one `part`, none of them empty: its text, its reasoning, or the
+    """Consecutive chunks of one choice that hold only one `part`, which is never empty: its text, its reasoning, or the
     arguments of the tool call with the number `call`.
 
     `literals` are the deltas as they are written between the quotes of JSON strings. Each is printable ASCII that needs

@@ -189,7 +189,7 @@ SEARCHES: Final = "web_search"
 
 def unpriced(price: Price | None, usage: Usage | None) -> tuple[str, ...]:
     """Return the kinds of usage whose price is not known: `tokens`, `service_tier`, `audio`, `web_search`; empty if all
-    prices are known. For these kinds `cost` uses other prices: those of the standard tier for a tier and those of text
+    prices are known. For these kinds `cost` uses other prices: the standard prices for a tier and the prices of text
     for a modality. `cost` counts a search as free."""
     if usage is None:
         return ()

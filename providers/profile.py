@@ -185,8 +185,8 @@ class ResponsesWire:
 
 @dataclass(frozen=True, slots=True)
 class SessionLocation:
-    """Where a call names its conversation, so that the vendor finds the conversation's cache: in a `header` of calls,
-    or in a `field` of bodies. If both are set, calls of the Responses API have the field, and other calls the
+    """The place of the conversation's name in a call, by which the vendor finds the conversation's cache: a `header` of
+    calls, or a `field` of bodies. If both are set, calls of the Responses API have the field, and other calls the
     header."""
 
     header: str | None

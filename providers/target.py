@@ -107,7 +107,7 @@ class Permits:
 
     `fields` are names of fields that may be sent to an engine although they name a host, a path, a template or code.
     `headers` are lower-case header names that clients may add; a name that ends in `*` matches all names with that
-    prefix. `reach` returns where a host name or IP literal is (`loopback`, `private`, `public`, `unknown`, or
+    prefix. `reach` returns the network of a host name or IP literal (`loopback`, `private`, `public`, `unknown`, or
     `forbidden` if it must never be called). `reach` is passed in because the list of address ranges is part of the
     package `config`.
     """
@@ -178,8 +178,7 @@ class Target:
     """The names by which facts about the model are looked up, the more specific one first: the base model's if it is
     written, else the vendor's and the operator's."""
     is_engine: bool = field(init=False)
-    """Whether the server runs in the operator's own network, where it would act on hosts, paths or code that a client
-    names."""
+    """Whether the server runs in the operator's own network, and would use hosts, paths or code that a client names."""
     compiled: dict[Hashable, object] = field(init=False, repr=False, default_factory=dict)
     """Objects that the dialect has compiled for this target, for use by any request. There are few keys. They live as
     long as the target, and so as long as the configuration."""

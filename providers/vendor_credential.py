@@ -72,7 +72,7 @@ class EntraSource:
 class OidcSource:
     """OAuth 2.0 client credentials (RFC 6749, 4.4).
 
-    `client_auth` is where the secret is sent: in a header (`basic`) or in the body (`post`). `allow_private` is whether
+    `client_auth` is the place of the secret: in a header (`basic`) or in the body (`post`). `allow_private` is whether
     the endpoint may be in a private network. `authorities` are trusted for its certificate (`None`: the system's).
     """
 

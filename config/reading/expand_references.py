@@ -2,7 +2,7 @@
 `${`.
 
 References are expanded in parsed scalars, so an expanded value cannot change the structure of a configuration. Messages
-name the variable or file, never a value. The forms of variables are those of Docker Compose.
+name the variable or file, never a value. Variables have the same forms as in Docker Compose.
 """
 
 import re

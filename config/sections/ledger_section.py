@@ -1,4 +1,4 @@
-"""The `server.ledger` section: where the usage of teams is recorded."""
+"""The `server.ledger` section: the database that records the usage of teams."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,8 +72,8 @@ class LedgerLocation:
 
 class LedgerSection(ShorthandSection):
     """The ledger: a row for each request. Budgets, limits by the calendar and `dragoman usage` are read from it. Each
-    process writes its rows to a journal first, where they wait while the database is unavailable. Bare text is its
-    url."""
+    process writes its rows to a journal first, and the journal keeps them while the database is unavailable. Bare text
+    is the url."""
 
     short_form: ClassVar[str] = "off, an address"
 

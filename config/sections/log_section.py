@@ -113,7 +113,7 @@ class PayloadCollectorSection(Section):
 
 @dataclass(frozen=True, slots=True)
 class PayloadLogSettings:
-    """Where and how payloads are written: to a file or a collector.
+    """The destination of payloads, a file or a collector, and their form.
 
     `rotate` is the size in bytes from which on a new file is begun. `most` is the most bytes of a request, and of a
     response, in an entry. `models` are patterns of the names that are written; if it is empty, every name is written.
@@ -180,7 +180,7 @@ class PayloadLogSection(Section):
         return self
 
     def place(self, table: Path) -> PayloadLogSettings:
-        """Return where and how the payloads are written. `table` is the path of the config file."""
+        """Return the destination and the form of the payloads. `table` is the path of the config file."""
         rules = (frozenset(self.teams), self.max_bytes, tuple(self.redact), self.rotate, self.keep)
         file = None if self.path is None else table.parent / self.path
         return PayloadLogSettings(file, *rules, tuple(self.models), self.otlp)

@@ -32,7 +32,7 @@ class RouteTarget(ShorthandSection):
 
 
 class FallbacksSection(Section):
-    """Where a request goes if the targets of its route cannot process its content. Models or deployments."""
+    """The targets of a request whose content the targets of its route cannot process. Models or deployments."""
 
     context_window: list[TargetName] = Field(default=[], description="When the prompt is too long for a target.")
     content_filter: list[TargetName] = Field(

@@ -1,4 +1,4 @@
-"""The `server.tracing` section: where traces and metrics are sent by OTLP, and their content."""
+"""The `server.tracing` section: the collector that receives traces and metrics by OTLP, and their content."""
 
 from typing import Annotated, Final, Literal
 

@@ -86,7 +86,7 @@ class TimeoutsSection(Section):
         "Until a non-streaming response begins, which is when all of it has been generated. Built in: {built_in}, or "
         "first_event if that is longer, while another target may be tried; otherwise the rest of total.",
         # Without another target there is no such deadline: a response begins when all of it has been generated, so a
-        # slow response cannot be told apart from one that never comes.
+        # slow response cannot be distinguished from a response that never comes.
         built_in="120s",
         resolved=False,
     )
@@ -264,7 +264,7 @@ class ModelSettings(DeploymentSettings):
 
 
 class DeploymentSection(ModelSettings):
-    """One place where a model runs."""
+    """One endpoint that serves a model."""
 
     upstream_model: Text | None = setting("The model's name at the upstream. Built in: the model's upstream_model.")
     weight: Weight = Field(default=1, description=WEIGHT)
@@ -292,7 +292,7 @@ class ModelSection(ModelSettings):
         "vendor/*, of all its models together.",
     )
     deployments: dict[DeploymentName, DeploymentSection] = Field(
-        default={}, description="The places where the model runs, by name. None listed: one deployment named default."
+        default={}, description="The deployments of the model, by name. Empty: one deployment named default."
     )
     listed: Switch = Field(default=True, description=LISTED)
 

@@ -2,7 +2,7 @@
 
 Every limit is far above the vendors' limits: OpenAI's structured outputs allow 5,000 properties, 10 levels and 120,000
 characters of names ("Structured outputs", read in November 2026). A `Budget` counts costs that are visible while a
-constraint is read. The time and memory that a native validator takes for one response are limited where it runs
+constraint is read. The process that runs a native validator limits its time and memory for one response
 (`CHECK_SECONDS` and the following).
 """
 

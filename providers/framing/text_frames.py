@@ -72,7 +72,7 @@ class TextFrames:
 
     def read(self, data: bytes) -> tuple[list[bytes], int]:
         """Return the texts of the events of this form at the beginning of the data, and the total length of these
-        events in bytes. The texts are the bytes between the quotes, and none of them is empty."""
+        events in bytes. The texts are the bytes between the quotes, and are never empty."""
         if len(self._steps) > 1:
             return self._with_all_holes(data)
         texts: list[bytes] = []

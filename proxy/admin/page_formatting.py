@@ -20,7 +20,7 @@ STATES: Final[Mapping[Health, tuple[str, str]]] = {
     Health.OPEN: ("✕ circuit open", "bad"),
     Health.OUT_OF_SERVICE: ("○ out of service", "warn"),
 }
-"""The label of a state, and its colour. The label alone is enough to tell the states apart."""
+"""The label of a state, and its colour. The label alone is enough to distinguish the states."""
 
 
 def state(health: Health) -> Markup:

@@ -19,7 +19,7 @@ MOST_ROWS: Final = 200
 """The most rows of a table, unless the visitor requests all rows."""
 
 MOST_LIMITS: Final = 50
-"""The most limits that are shown: those with the highest use."""
+"""The most limits that are shown: the limits with the highest use."""
 
 MOST_QUERY: Final = 200
 """The most characters of the visitor's search text."""

@@ -82,7 +82,7 @@ def _output_failed(failed: "ExceptionGroup[OSError]") -> int:
 
 
 def _discard_output() -> None:
-    """Redirect the interpreter's last flush to the null device, where it cannot fail again."""
+    """Redirect the interpreter's last flush to the null device, which accepts every write."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)

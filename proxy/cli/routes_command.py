@@ -65,7 +65,7 @@ Form = Callable[[ResolvedTable], Iterator[str]]
 
 
 def routes(source: Source, team: str | None, form: Form) -> int:
-    """Print the models and routes of the configuration, or only those that one team may use."""
+    """Print the models and routes of the configuration, or only the names that one team may use."""
     for line in form(resolved_table(source.load().snapshot, team)):
         print(line)
     return 0
@@ -131,8 +131,8 @@ def affinity_rows(snapshot: Snapshot, team: Team, name: str, owner: str) -> Iter
 
 
 def hedge_rows(snapshot: Snapshot, team: Team, name: str, owner: str) -> Iterator[Row]:
-    """Yield a row with the rules by which a name makes second attempts, and the reason if it makes none. There is no
-    row if there are no rules."""
+    """Yield a row with the rules by which a name makes second attempts, or the reason why it makes no second
+    attempt. There is no row if there are no rules."""
     if name.endswith("/" + WILDCARD):
         model = snapshot.wildcards[name.partition("/")[0]]
         rules, targets = model.hedge, model.targets

@@ -1,5 +1,5 @@
-"""The entries of each owner that outlive a request. They are stored in this process and, if they are shared, also where
-other processes find them."""
+"""The entries of each owner that outlive a request. They are stored in this process and, if they are shared, in a
+storage that other processes read too."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -117,19 +117,19 @@ class Catalogue:
 
     def _card(self, name: str, plan: Plan, known: Known) -> ModelCard:
         owner = ROUTED if plan.by_route else plan.targets[0].vendor
-        return self._card_of(name, owner, plan.targets, [_told(target, known) for target in plan.targets])
+        return self._card_of(name, owner, plan.targets, [_listed(target, known) for target in plan.targets])
 
-    def _card_of(self, name: str, owner: str, targets: Sequence[Target], told: Sequence[ListedModel]) -> ModelCard:
-        """Return the card of a name that stands for these targets: the facts that are true of every target. `told` are
-        the entries of the targets in the vendors' lists."""
-        each = [*zip(targets, told, strict=True)]
+    def _card_of(self, name: str, owner: str, targets: Sequence[Target], entries: Sequence[ListedModel]) -> ModelCard:
+        """Return the card of a name that stands for these targets: the facts that are true of every target. `entries`
+        are the entries of the targets in the vendors' lists."""
+        each = [*zip(targets, entries, strict=True)]
         window = _smallest([target.context_window or listed.window for target, listed in each])
         max_output = _smallest([target.max_output_tokens or listed.max_output for target, listed in each])
         prices = {target.price for target in targets}
         return ModelCard(name, self._since, owner, window, max_output, prices.pop() if len(prices) == 1 else None)
 
 
-def _told(target: Target, known: Known) -> ListedModel:
+def _listed(target: Target, known: Known) -> ListedModel:
     """Return the entry of the vendor's own list for a target's model."""
     if not _of_any_model(target):
         return NOTHING

@@ -63,7 +63,7 @@ class Meters:
     cost. So if one process counts by itself, the common case of `Slots`, `LocalRate` and `SpendingCounter` is written
     inline there, and only other cases call them. A test compares both ways.
 
-    `hold` computes once what these loops would otherwise compute for each request:
+    `hold` computes these facts once, in place of the loops that would compute them for each request:
 
     - `leased`: whether other processes count too. Then all limits of a process are leased, otherwise none.
     - `local_rates`: the rates if they are not leased. `token_rates` are the ones that a request may settle with other

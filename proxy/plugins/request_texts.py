@@ -1,6 +1,6 @@
 """Collect the texts of a request for its guards, and replace them by other texts. Pure.
 
-Guards see every string except those that `request_strings` excludes: words of the APIs, ids, media. The original form
+Guards see every string that `request_strings` does not exclude: words of the APIs, ids, media. The original form
 of a rewritten text must not reach a vendor. So the client's own body is dropped, and the request is translated for
 every vendor. If a message of the model was changed, its reasoning is dropped too, because its signature and position
 no longer fit.

@@ -69,9 +69,10 @@ class Source:
     """The source of the configuration: a file, or the embedded configuration if `path` is `None`.
 
     `host` and `port` come from the command line and override the config file. `insecure_open` permits a configuration
-    without teams beyond loopback. `wall` returns unix seconds, which decide what has expired. `found` says how the file
-    was found if the command line does not name it. `log` is the log format if the config file sets none. `workers` is
-    the number of processes that serve, which overrides the config file; it is `None` until the number is decided.
+    without teams beyond loopback. `wall` returns unix seconds, by which keys and certificates expire. `found` describes
+    how the file was found if the command line does not name it. `log` is the log format if the config file sets no
+    format. `workers` is the number of processes that serve, which overrides the config file; it is `None` until the
+    number is decided.
     `counted` is true if `workers` is the number of cores.
     """
 
@@ -197,6 +198,6 @@ def _concerns(problems: Sequence[Problem], key: str) -> bool:
 
 
 def _unreported(found: Sequence[Problem], earlier: Sequence[Problem]) -> list[Problem]:
-    """Return the problems in `found`, except those whose path, or a path below it, already has a problem in
+    """Return the problems in `found`, except the problems whose path, or a path below it, already has a problem in
     `earlier`."""
     return [new for new in found if not any(f"{old.path}.".startswith(f"{new.path}.") for old in earlier)]

@@ -35,7 +35,7 @@ class InstrumentMaker(Protocol):
 
 
 class RequestCounts:
-    """Counts finished requests. Call it only on the event loop's thread, where rows are changed."""
+    """Counts finished requests. Call it only on the event loop's thread, which changes the rows."""
 
     def __init__(self, make: InstrumentMaker) -> None:
         self._touched: set[Series] = set()

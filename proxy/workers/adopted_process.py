@@ -24,7 +24,7 @@ _ZERO: Final = ctypes.c_ulong(0)
 
 
 def can_adopt() -> bool:
-    """Return whether this system supports what `adopting` and AdoptedProcess need."""
+    """Return whether this system has the system calls that `adopting` and AdoptedProcess need."""
     if not hasattr(_LIBC, "prctl") or not hasattr(os, "pidfd_open"):
         return False
     try:

@@ -146,15 +146,15 @@ class WorkerPool:
         return [(worker, status) for worker, status in zip(workers, found, strict=True) if status is not None]
 
     def drain(self) -> None:
-        """Let all workers drain, and restart none."""
+        """Let all workers drain, without a restart."""
         self._end(lambda worker: worker.channel.notify("drain"))
 
     def stop(self) -> None:
-        """Let all workers end at once, and restart none."""
+        """Let all workers end at once, without a restart."""
         self._end(lambda worker: worker.channel.notify("stop"))
 
     def kill(self) -> None:
-        """Send SIGKILL to the remaining workers, and restart none."""
+        """Send SIGKILL to the remaining workers, without a restart."""
         self._end(WorkerProcess.kill)
 
     def _end(self, end: Callable[[WorkerProcess], None]) -> None:

@@ -1,4 +1,4 @@
-"""The judges find the errors that vendors report, also those that the unmodified types accept."""
+"""The judges find the errors that vendors report, also the errors that the unmodified types accept."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The files and addresses that a client can make an engine open, load or run: only those that the configuration allows.
+"""A client can make an engine open, load or run only the files and addresses that the configuration allows.
 
 The tests use sockets if a request must not arrive, and run in this process for a vendor outside the own network.
 """

@@ -38,7 +38,7 @@ class Row:
 
 @dataclass(slots=True)
 class Selection:
-    """The rows that a run checks: those whose name contains `text`."""
+    """The rows that a run checks: the rows whose name contains `text`."""
 
     text: str = ""
 

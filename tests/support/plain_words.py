@@ -1,7 +1,7 @@
 """The wording of docstrings and comments: the words and habits that the glossary replaces, and the lines that still
 contain them.
 
-`python -m tests.support.plain_words PATH...` lists them, with file and line; without a path those of the documents.
+`python -m tests.support.plain_words PATH...` lists them, with file and line; without a path the uses in the documents.
 """
 
 import ast

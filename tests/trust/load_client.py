@@ -42,7 +42,7 @@ class Ended:
 
     @property
     def well(self) -> bool:
-        """Return whether the client got what it requested."""
+        """Return whether the client got the requested response."""
         return self.end is End.WHOLE
 
 

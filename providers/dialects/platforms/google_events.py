@@ -68,7 +68,7 @@ class EventsOrJSON(SSEParser):
                 return
             chunk, self._bare, self._at_line = bytes(self._bare), None, True
         estimate_value_bytes(chunk)
-        # Latin-1 gives one character per byte. Only ASCII characters decide where a JSON text ends.
+        # Latin-1 gives one character per byte. Only ASCII characters decide the end of a JSON text.
         text = chunk.decode("latin-1")
         at = 0
         while at < len(chunk):

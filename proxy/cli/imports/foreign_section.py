@@ -141,7 +141,7 @@ class ForeignSection:
                 self.remarks.lost_sections.add(self._add_remark(place, problem))
 
     def written(self) -> tuple[str, ...]:
-        """Return the keys of the file, without those that are null."""
+        """Return the keys of the file whose values are not null."""
         return tuple(key for key in self.node.entries if key in self)
 
     def apart(self, comments: list[str]) -> "ForeignSection":

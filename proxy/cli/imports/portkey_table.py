@@ -310,7 +310,7 @@ class _Config:
         self.draft.section("server").block("surfaces").block("openai").put("default_vendor", vendor)
 
     def _is_comparable(self, endpoint: DraftEndpoint) -> bool:
-        """Return whether a target's vectors are comparable with those of the first target. Targets without vectors are
+        """Return whether a target's vectors are comparable with the first target's vectors. Targets without vectors are
         comparable."""
         if Task.EMBEDDINGS not in (self._space[0], endpoint.task):
             return True

@@ -1,4 +1,4 @@
-"""The remarks on imported files: all of them in order, and those that report a loss."""
+"""The remarks on imported files: all of them in order, and the remarks that report a loss."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -101,8 +101,8 @@ class RegexRedactor:
         return self._reach
 
     def replaced(self, text: str, start: int, before: int) -> tuple[str, int]:
-        """Return the text from `start` with the matches replaced that begin before `before`, and the position where it
-        ends. It ends at `before`, or at the end of the last match if that is later."""
+        """Return the text from `start` with the matches replaced that begin before `before`, and the position of its
+        end. It ends at `before`, or at the end of the last match if that is later."""
         pieces = []
         place = start
         for begin, end in self._matches(text, start, before):

@@ -65,7 +65,7 @@ def stream_options(value: JsonValue) -> StreamOptions:
 
 
 def stop(value: JsonValue) -> tuple[str, ...]:
-    """Check one stop string, or a list of stop strings; none may be empty."""
+    """Check one stop string, or a list of stop strings. A stop string may not be empty."""
     return (text(value),) if isinstance(value, str) else texts(value)
 
 

@@ -34,7 +34,7 @@ def timeout(value: JsonValue) -> float:
 
 
 def params(value: JsonValue) -> JsonObject:
-    """Check an object of fields, none of which may override the gateway."""
+    """Check an object of fields. A field may not override the gateway."""
     extra = json_object(value)
     for name, item in extra.items():
         check_at(partial(upstream_field, name), item, name)

@@ -236,7 +236,7 @@ def record() -> RequestRecord:
 
 
 async def written(stored: StoredResponses, told: RequestRecord, renderer: Rendered) -> bytes:
-    """What a client is shown of a response that the surface has written."""
+    """Return the bytes that a client gets of a response that the surface has written."""
     return await StoringHook(stored, RequestThreads()).written(told, renderer, b"shown", heavy=False)
 
 

@@ -1,4 +1,4 @@
-"""One guard in use: where it is called, what counts as a failure, and what is logged."""
+"""One guard in use: its calls, its failures, and its log lines."""
 
 import asyncio
 import logging

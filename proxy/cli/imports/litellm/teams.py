@@ -242,7 +242,7 @@ class _TeamReader:
 def _report_team_settings(row: ForeignSection, allowance: RowAllowance, aliases: Mapping[str, str]) -> None:
     """Report the settings of a key that only a team could have, if its team has limits of its own."""
     if allowance.of_models:
-        row.report_key("metadata", "a key has no limits of single models: those of its team and its own hold")
+        row.report_key("metadata", "a key has no limits of single models: its own limits and its team's limits apply")
     if aliases:
         row.report_key("aliases", "a key has no names of its own: teams have (teams.NAME.routes)")
 
