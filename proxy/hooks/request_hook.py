@@ -24,6 +24,7 @@ class AskedRequest(ClientRequest, Protocol):
 
 
 Q = TypeVar("Q", bound=AskedRequest)
+T = TypeVar("T")
 
 BodyCheck = Callable[[str, bytes, RequestRecord], Awaitable[bytes]]
 """Returns the body that is sent instead of one with this content type. Raises UpstreamError and GatewayError."""
@@ -151,30 +152,31 @@ def show(record: RequestRecord, body: bytes) -> None:
         hook.shown(record, body)
 
 
-async def with_hooks(record: RequestRecord, request: Q, hooks: Iterable[RequestHook], *, heavy: bool) -> Q:
+def with_hooks(record: RequestRecord, request: Q, hooks: Iterable[RequestHook], *, heavy: bool) -> Awaitable[Q]:
     """Return a parsed request after hooks may have changed it. Raises GatewayError if a hook refuses it."""
-    for hook in hooks:
-        changing = hook.asked(record, request, heavy=heavy)
-        if changing is not None:
-            request = await changing
-    return request
+    return _changed(request, hooks, lambda hook, current: hook.asked(record, current, heavy=heavy))
 
 
-async def with_admitted(
+def with_admitted(
     record: RequestRecord, request: UnifiedRequest, hooks: Iterable[RequestHook], *, heavy: bool
-) -> UnifiedRequest:
+) -> Awaitable[UnifiedRequest]:
     """Return an admitted request after hooks may have changed it. Raises GatewayError if a hook refuses it."""
-    for hook in hooks:
-        changing = hook.admitted(record, request, heavy=heavy)
-        if changing is not None:
-            request = await changing
-    return request
+    return _changed(request, hooks, lambda hook, current: hook.admitted(record, current, heavy=heavy))
 
 
-async def with_written(record: RequestRecord, renderer: Renderer, body: bytes, hooks: Hooks, *, heavy: bool) -> bytes:
+def with_written(
+    record: RequestRecord, renderer: Renderer, body: bytes, hooks: Hooks, *, heavy: bool
+) -> Awaitable[bytes]:
     """Return the body of a response, or the end of a stream, after hooks may have changed it."""
+    return _changed(body, hooks, lambda hook, current: hook.written(record, renderer, current, heavy=heavy))
+
+
+async def _changed(
+    value: T, hooks: Iterable[RequestHook], change: Callable[[RequestHook, T], Awaitable[T] | None]
+) -> T:
+    """Return a value after hooks may have changed it, one after the other."""
     for hook in hooks:
-        changing = hook.written(record, renderer, body, heavy=heavy)
+        changing = change(hook, value)
         if changing is not None:
-            body = await changing
-    return body
+            value = await changing
+    return value
